@@ -90,7 +90,7 @@ class Weights:
 
     def raw(self, params: Any, encodes: str) -> memoryview:
         """The bytes stored under ``encodes``, in one piece."""
-        chunks = [view.data for view in (self.views[i] for i in params.pippinView) if view.encodes == encodes]
+        chunks: list[memoryview] = [view.data for view in (self.views[i] for i in params.pippinView) if view.encodes == encodes]
         if encodes in ("raw", "int8", "float16"):
             chunks = chunks[-1:]  # the last one of a field that is not repeated counts
         name = "meanImage" if params.DESCRIPTOR.name != "WeightParams" else _FIELDS[encodes]
@@ -98,7 +98,7 @@ class Weights:
         if len(direct):
             import numpy as np
 
-            chunks.append(memoryview(np.asarray(direct, "<f4").tobytes() if encodes == "float32" else direct))
+            chunks.append(memoryview(np.asarray(direct, "<f4").tobytes() if encodes == "float32" else bytes(direct)))
         if len(chunks) == 1:
             return chunks[0]
         return memoryview(b"".join(chunks))

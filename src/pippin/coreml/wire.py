@@ -64,7 +64,8 @@ def _plans() -> dict[str, _Plan]:
         more = {
             name
             for name, descriptor in descriptors.items()
-            if name not in reach and any(f.message_type and f.message_type.full_name in reach for f in descriptor.fields)
+            if name not in reach
+            and any(f.message_type and f.message_type.full_name in reach for f in descriptor.fields)
         }
         if not more:
             break
@@ -186,7 +187,7 @@ class _Cutter:
         if not taken:
             raise ReadError(f"the field at byte {at} is cut off")
         self.fields += 1
-        floats = memoryview(np.ascontiguousarray(rows[:taken, 1:]).reshape(-1)).cast("B")
+        floats = memoryview(rows[:taken, 1:].tobytes())
         views.append(self.view(number, "float32", floats))
         return at + taken * _FLOAT_STRIDE
 
