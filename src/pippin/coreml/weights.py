@@ -90,7 +90,9 @@ class Weights:
 
     def raw(self, params: Any, encodes: str) -> memoryview:
         """The bytes stored under ``encodes``, in one piece."""
-        chunks: list[memoryview] = [view.data for view in (self.views[i] for i in params.pippinView) if view.encodes == encodes]
+        chunks: list[memoryview] = [
+            view.data for view in (self.views[i] for i in params.pippinView) if view.encodes == encodes
+        ]
         if encodes in ("raw", "int8", "float16"):
             chunks = chunks[-1:]  # the last one of a field that is not repeated counts
         name = "meanImage" if params.DESCRIPTOR.name != "WeightParams" else _FIELDS[encodes]

@@ -23,7 +23,7 @@ TWINS: dict[str, Twin] = {}
 class Context:
     """What a twin may ask for beyond its parameters and inputs.
 
-    ``layer`` is the NeuralNetworkLayer message, ``weights`` reads WeightParams, ``custom`` maps class names to functions.
+    ``layer`` is the NeuralNetworkLayer message, ``weights`` reads WeightParams, ``custom`` maps class names to twins.
     """
 
     layer: Any
