@@ -1,0 +1,120 @@
+"""One ONNX Runtime session: how it is made, run, stopped, and how its errors become ours."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ..errors import PippinError, RunError, TimeoutError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..graph.write import Written
+
+LOG_SEVERITY = 4
+"""Fatal only: what the engine prints about an error, our error says."""
+
+
+class Session:
+    """A compiled graph.
+
+    ``run(feeds)`` takes a dict of arrays by input name and answers a list in the order of ``outputs``.
+    Safe to call from several threads.
+    """
+
+    def __init__(
+        self,
+        written: Written,
+        *,
+        threads: int | None = None,
+        providers: Sequence[Any] = ("CPUExecutionProvider",),
+        optimize: bool = True,
+        options: dict[str, str] | None = None,
+    ) -> None:
+        import onnxruntime as ort
+
+        settings = ort.SessionOptions()
+        settings.log_severity_level = LOG_SEVERITY
+        # a pool of its own that stops spinning when a run ends: several sessions in a process do not fight for cores
+        settings.add_session_config_entry("session.force_spinning_stop", "1")
+        for key, value in (options or {}).items():
+            settings.add_session_config_entry(key, value)
+        if threads is not None:
+            settings.intra_op_num_threads = threads
+        if not optimize:
+            settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        if written.weights:
+            values = [_ort_value(array) for array in written.weights.values()]
+            settings.add_external_initializers(list(written.weights), values)
+        self.where = written.where
+        try:
+            self._session = ort.InferenceSession(
+                written.model.SerializeToString(), settings, providers=list(providers)
+            )
+        except Exception as error:
+            raise translate(error, self.where, "the network cannot be prepared") from None
+        self.inputs: list[str] = [value.name for value in self._session.get_inputs()]
+        self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
+        self._native = self._session._sess
+        self._run: Callable[..., Any] = self._native.run
+
+    def run(self, feeds: dict[str, NDArray[Any]], *, timeout: float | None = None, options: Any = None) -> list[Any]:
+        """Runs once; ``timeout`` in seconds. Raises ``RunError`` with the place in the model, or ``TimeoutError``."""
+        try:
+            if timeout is None:
+                result: list[Any] = self._run(self.outputs, feeds, options)
+                return result
+            return self._limited(feeds, timeout, options)
+        except PippinError:
+            raise
+        except Exception as error:
+            raise translate(error, self.where, "the network failed") from None
+
+    def _limited(self, feeds: dict[str, NDArray[Any]], timeout: float, options: Any) -> list[Any]:
+        import onnxruntime as ort
+
+        options = options or ort.RunOptions()
+        expired = threading.Event()
+
+        def stop() -> None:
+            expired.set()
+            options.terminate = True
+
+        timer = threading.Timer(timeout, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            result: list[Any] = self._run(self.outputs, feeds, options)
+            return result
+        except Exception:
+            if expired.is_set():
+                raise TimeoutError(f"the network did not answer within {timeout:g} s") from None
+            raise
+        finally:
+            timer.cancel()
+
+
+def _ort_value(array: Any) -> Any:
+    import numpy as np
+
+    import onnxruntime as ort
+
+    return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+
+
+_NODE = re.compile(r"(?:Node|node)\s*[:(]?\s*\(?['\"]?([^'\")\s][^'\")]*)['\"]?\)?")
+
+
+def translate(error: Exception, where: dict[str, str], what: str) -> RunError:
+    """An error of the engine as ours: the layer it names, and its last sentence without source paths."""
+    text = str(error)
+    place = ""
+    with suppress(ValueError):
+        place = where[max((name for name in where if name and name in text), key=len)]
+    reason = re.sub(r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    reason = re.sub(r"/\S+\.(?:cc|h)(?::\d+)?\s*(?:\S+\s*)?", "", reason).strip()
+    return RunError(f"{what}: {reason[:500]}", where=place)
