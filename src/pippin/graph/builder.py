@@ -238,7 +238,6 @@ class Builder:
     def cast(self, x: Value, dtype: DTypeLike) -> Value:
         """``x`` in another dtype; nothing is emitted where it has it already."""
         import numpy as np
-
         from onnx.helper import np_dtype_to_tensor_dtype
 
         dtype = np.dtype(dtype)
@@ -261,5 +260,6 @@ class Builder:
                 return x.shape[axis]
         node = size.node
         if node is not None and node.op == "Shape" and node.inputs[0] is not None:
-            return node.inputs[0].shape[node.attributes["start"]]
+            dim: Dim = node.inputs[0].shape[node.attributes["start"]]
+            return dim
         return None

@@ -64,7 +64,7 @@ def _div(_: dict[str, Any], a: NDArray[Any], b: NDArray[Any]) -> Any:
 
 def _gather(attributes: dict[str, Any], x: NDArray[Any], index: NDArray[Any]) -> Any:
     axis = attributes.get("axis", 0)
-    if x.ndim == 0 or index.size and (index.min() < -x.shape[axis] or index.max() >= x.shape[axis]):
+    if x.ndim == 0 or (index.size and (index.min() < -x.shape[axis] or index.max() >= x.shape[axis])):
         return None
     return x.take(index, axis=axis)
 
@@ -105,7 +105,7 @@ def _reshape(attributes: dict[str, Any], x: NDArray[Any], shape: NDArray[Any]) -
             return None
         sizes = [x.shape[axis] if size == 0 else size for axis, size in enumerate(sizes)]
     known = math.prod(size for size in sizes if size >= 0)
-    if -1 in sizes and (not known or x.size % known) or -1 not in sizes and known != x.size:
+    if (-1 in sizes and (not known or x.size % known)) or (-1 not in sizes and known != x.size):
         return None
     return x.reshape(sizes)
 

@@ -95,7 +95,9 @@ def _dtype(formal: Any, index: int, inputs: Sequence[Any], operand: Any) -> Any:
 _CACHE: dict[Any, list[Type]] = {}
 
 
-def infer(schema: Any, opset: int, inputs: Sequence[Value | None], attributes: dict[str, Any], count: int) -> list[Type]:
+def infer(
+    schema: Any, opset: int, inputs: Sequence[Value | None], attributes: dict[str, Any], count: int
+) -> list[Type]:
     """Dtype and shape of each output; None stands for a size that cannot be known.
 
     Raises ``CheckError`` with the reason where types or shapes do not fit the operator.
@@ -129,7 +131,9 @@ def _key(schema: Any, opset: int, inputs: Sequence[Value | None], attributes: di
     return tuple(parts)
 
 
-def _infer(schema: Any, opset: int, inputs: Sequence[Value | None], attributes: dict[str, Any], count: int) -> list[Type]:
+def _infer(
+    schema: Any, opset: int, inputs: Sequence[Value | None], attributes: dict[str, Any], count: int
+) -> list[Type]:
     import numpy as np
     import onnx
     from onnx import helper, numpy_helper, shape_inference
@@ -163,9 +167,7 @@ def _infer(schema: Any, opset: int, inputs: Sequence[Value | None], attributes: 
         if proto is None or not proto.tensor_type.HasField("shape"):
             raise CheckError(f"the rank of the result of {schema.name} cannot be known before it runs")
         tensor = proto.tensor_type
-        shape = tuple(
-            int(d.dim_value) if d.HasField("dim_value") else (d.dim_param or None) for d in tensor.shape.dim
-        )
+        shape = tuple(int(d.dim_value) if d.HasField("dim_value") else (d.dim_param or None) for d in tensor.shape.dim)
         result.append((np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)), shape))
     return result
 

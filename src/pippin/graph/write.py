@@ -52,7 +52,6 @@ class _Writer:
     def initializers(self, graph: Graph) -> list[Any]:
         """All constants, those of subgraphs too: they stand in the outermost graph, where every body sees them."""
         import numpy as np
-
         from onnx import TensorProto, helper, numpy_helper
 
         protos = []
@@ -86,7 +85,6 @@ class _Writer:
 
     def node(self, node: Node) -> Any:
         import numpy as np
-
         from onnx import helper, numpy_helper
 
         attributes: dict[str, Any] = {}

@@ -1,0 +1,110 @@
+"""Convolution and deconvolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import CheckError
+from ...graph.composites.conv import Padding, conv, conv_transpose
+from ...graph.ir import Value
+from ..lowering import Context, lowering, require
+
+
+@lowering("convolution", layout="chw")
+def convolution(g: Context, p: Any, x: Value, weights: Value | None = None) -> Value:
+    """Convolution (cross-correlation) or deconvolution over H and W, in groups.
+
+    y[n,o,h,w] = bias[o] + Σ x[n, c, h·stride + i·dilation - top, w·stride + j·dilation - left] · W[o,c,i,j]
+    x (N,C,H,W), W (O, C/groups, kH, kW) or as second input → y (N,O,H',W'); deconvolution: W (C, O/groups, kH, kW).
+    Defaults: kernelSize [3,3], stride [1,1], dilationFactor [1,1] (ignored by deconvolution), nGroups 1.
+    Source: ConvolutionLayerParams.
+    """
+    kernel = pair(p.kernelSize, "kernelSize", (3, 3))
+    stride = pair(p.stride, "stride", (1, 1))
+    groups = int(p.nGroups) or 1
+    out, channels = int(p.outputChannels), int(p.kernelChannels)
+    require(out > 0, f"outputChannels must be positive, got {out}")
+    require(channels > 0, f"kernelChannels must be positive, got {channels}")
+    require(out % groups == 0, f"outputChannels ({out}) must be a multiple of nGroups ({groups})")
+    expected = channels if p.isDeconvolution else channels * groups
+    require(
+        isinstance(x.shape[1], str) or x.shape[1] == expected,
+        f"the input must have {expected} channels (kernelChannels {channels}, nGroups {groups}), got {x.shape[1]}",
+    )
+    bias = g.weight(p.bias, out, name="bias") if p.hasBias else None
+    if p.isDeconvolution:
+        require(weights is None, "a deconvolution takes its weights from the file, not from a second input")
+        require(channels % groups == 0, f"kernelChannels ({channels}) must be a multiple of nGroups ({groups})")
+        return _deconvolution(g, p, x, bias, kernel, stride, groups)
+    shape = (out, channels, *kernel)
+    if weights is None:
+        weights = g.weight(p.weights, *shape)
+    require(
+        all(isinstance(have, str) or have == want for have, want in zip(weights.shape, shape, strict=True)),
+        f"the weights must have the shape {list(shape)}, got {list(weights.shape)}",
+    )
+    return conv(
+        g,
+        x,
+        weights,
+        bias,
+        stride=stride,
+        dilation=pair(p.dilationFactor, "dilationFactor", (1, 1)),
+        padding=padding(p, "ConvolutionPaddingType"),
+        group=groups,
+    )
+
+
+def _deconvolution(
+    g: Context, p: Any, x: Value, bias: Value | None, kernel: Sequence[int], stride: Sequence[int], groups: int
+) -> Value:
+    out, channels = int(p.outputChannels), int(p.kernelChannels)
+    # a scale for each output channel: with groups, axis 1 holds those of one group only
+    array = g.weights.array(p.weights, (channels, out // groups, *kernel), axis=1)
+    w = g.constant(array, name=f"{g.prefix}/weights")
+    pads = padding(p, "ConvolutionPaddingType")
+    begin, end = [], []
+    for axis in range(2):
+        # «same» multiplies the size by the stride: k - stride elements go, or come at the end where that is negative
+        total = kernel[axis] - stride[axis] if pads.same else pads.begin[axis] + pads.end[axis]
+        start = max(total, 0) // 2 if pads.same == "upper" else max(total, 0) - max(total, 0) // 2
+        begin.append(start if pads.same else pads.begin[axis])
+        end.append(total - begin[axis])
+    sizes = [int(size) for size in p.outputShape]
+    if not sizes:
+        return conv_transpose(g, x, w, bias, stride=stride, begin=begin, end=end, group=groups)
+    require(len(sizes) == 2 and min(sizes) > 0, f"outputShape must hold 2 positive integers, got {sizes}")
+    # the given size decides; where it starts is what the padding says
+    spatial = x.shape[2:]
+    if not all(isinstance(size, int) for size in spatial):
+        y = conv_transpose(g, x, w, bias, stride=stride, begin=begin, end=[1 - s for s in stride], group=groups)
+        return g.Slice(y, [0, 0], sizes, [2, 3])
+    end = [(int(d) - 1) * s + k - b - o for d, s, k, b, o in zip(spatial, stride, kernel, begin, sizes, strict=True)]
+    return conv_transpose(g, x, w, bias, stride=stride, begin=begin, end=end, group=groups)
+
+
+def pair(values: Any, field: str, default: tuple[int, int]) -> tuple[int, int]:
+    """Two positive integers [H, W], or the default where the field is empty."""
+    numbers = tuple(int(v) for v in values) or default
+    if len(numbers) != 2 or min(numbers) < 1:
+        raise CheckError(f"{field} must hold 2 positive integers, got {list(numbers)}")
+    return numbers[0], numbers[1]
+
+
+def padding(p: Any, oneof: str) -> Padding:
+    """ValidPadding or SamePadding of a convolution or pooling; valid without amounts where none is set."""
+    if p.WhichOneof(oneof) == "same":
+        return Padding(same="lower" if p.same.asymmetryMode == 1 else "upper")
+    top, bottom, left, right = borders(p.valid.paddingAmounts, "paddingAmounts")
+    return Padding((top, left), (bottom, right))
+
+
+def borders(amounts: Any, field: str) -> tuple[int, int, int, int]:
+    """BorderAmounts as top, bottom, left, right; zeros where they are not set."""
+    edges = [(int(edge.startEdgeSize), int(edge.endEdgeSize)) for edge in amounts.borderAmounts]
+    if not edges:
+        return 0, 0, 0, 0
+    require(len(edges) == 2, f"{field} must hold 2 borderAmounts [H, W], got {len(edges)}")
+    require(max(max(edge) for edge in edges) < 1 << 31, f"{field}: an amount is absurdly large: {edges}")
+    return *edges[0], *edges[1]

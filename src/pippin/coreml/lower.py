@@ -1,0 +1,154 @@
+"""Lowers a Core ML network to the hub: layer by layer, each by the function registered for its kind.
+
+Nothing here knows what a layer computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import CheckError, PippinError, UnsupportedError
+from ..graph.ir import Graph, Value
+from .lowering import LAYERS, Blob, Context
+from .weights import Weights
+
+NO_LOWERING: dict[str, str] = {}
+"""Layer kinds that are not lowered, each with the reason."""
+
+
+def place(layer: Any, index: int) -> str:
+    """How messages name a layer: ``layer 'conv1' (convolution)``; without a name its position."""
+    kind = layer.WhichOneof("layer") or "no kind"
+    return f"layer {layer.name!r} ({kind})" if layer.name else f"layer {index} ({kind})"
+
+
+@dataclass
+class Lowered:
+    """A lowered network: the graph, and the blobs by name with the values that hold them at the end."""
+
+    graph: Graph
+    blobs: dict[str, Blob] = field(default_factory=dict)
+
+
+class Lowerer:
+    """Lowers networks into one context, with the blobs that are visible so far."""
+
+    def __init__(self, g: Context, blobs: dict[str, Blob]) -> None:
+        self.g = g
+        self.blobs = blobs
+
+    def network(self, network: Any, g: Context | None = None) -> None:
+        """Lowers every layer of ``network`` into ``g``; new blobs are added to ``self.blobs``."""
+        g = g or self.g
+        for index, layer in enumerate(network.layers):
+            with self.entered(g), g.scope(layer.name or f"layer{index}", place(layer, index)):
+                self.layer(g, layer)
+
+    @contextmanager
+    def entered(self, g: Context) -> Iterator[None]:
+        before, self.g = self.g, g
+        g.network = self
+        try:
+            yield
+        finally:
+            self.g = before
+
+    def layer(self, g: Context, layer: Any) -> None:
+        """Lowers one layer and binds its outputs."""
+        kind = layer.WhichOneof("layer")
+        if kind is None:
+            raise CheckError("the layer has no kind, or one that is newer than version 5 of the format")
+        entry = LAYERS.get(kind)
+        if entry is None:
+            raise UnsupportedError(NO_LOWERING.get(kind, "this kind of layer is not supported"))
+        before, g.layer = g.layer, layer
+        try:
+            inputs = [self.blob(name) for name in layer.input]
+            outputs = self.call(g, entry.function, entry.options, getattr(layer, kind), inputs)
+        except (ValueError, TypeError, IndexError, OverflowError) as error:
+            if isinstance(error, PippinError):
+                raise
+            raise CheckError(f"the parameters contradict each other: {error}") from error
+        finally:
+            g.layer = before
+        if len(outputs) != len(layer.output):
+            raise CheckError(f"the layer must have {len(outputs)} outputs, got {len(layer.output)}")
+        for name, blob in zip(layer.output, outputs, strict=True):
+            blob.rename(g, name)
+            self.blobs[name] = blob
+
+    def blob(self, name: str) -> Blob:
+        blob = self.blobs.get(name)
+        if blob is None:
+            raise CheckError(f"input {name!r} is made by no earlier layer and is no input of the network")
+        return blob
+
+    def call(
+        self, g: Context, function: Any, options: Mapping[str, Any], params: Any, inputs: Sequence[Blob]
+    ) -> list[Blob]:
+        """Calls a lowering with its inputs in the layout it asks for; its results as blobs."""
+        layout = options["layout"]
+        lead: list[Any] | None = None
+        if layout == "same":
+            layout = "nd"
+            if any(blob.folded for blob in inputs) and all(blob.foldable for blob in inputs):
+                leads = [blob.flat(g)[1] for blob in inputs]
+                if all(_same(leads[0], other) for other in leads[1:]):
+                    layout, lead = "flat", leads[0]
+        values: list[Value] = []
+        for index, blob in enumerate(inputs):
+            if layout == "flat" or (layout == "chw" and index == 0):
+                value, folded = blob.flat(g)
+                lead = folded if lead is None else lead
+            else:
+                value = blob.nd(g)
+            values.append(value if options["integers"] else g.float(value))
+        result = function(g, params, *values)
+        outputs: tuple[Value, ...] = () if result is None else result if isinstance(result, tuple) else (result,)
+        if layout == "nd" or lead is None:
+            return [Blob(nd=value) for value in outputs]
+        return [self.fold(value, lead) for value in outputs]
+
+    @staticmethod
+    def fold(value: Value, lead: Sequence[Any]) -> Blob:
+        """The blob of a value [N,C,H,W]; with one leading axis the folded form is the true one."""
+        if len(lead) == 1:
+            return Blob(nd=value)
+        return Blob(flat=value, lead=lead)
+
+
+def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    return len(a) == len(b) and all(x is y or (isinstance(x, int) and x == y) for x, y in zip(a, b, strict=True))
+
+
+def lower(
+    network: Any,
+    weights: Weights,
+    inputs: Mapping[str, Sequence[int | str]],
+    *,
+    rank5: bool,
+    custom: Mapping[str, Any] | None = None,
+    prepare: Any = None,
+) -> tuple[Context, Lowerer]:
+    """Lowers ``network``.
+
+    ``inputs`` maps input names to shapes of blobs: of true rank, or [N,C,H,W] for legacy networks with one sequence step.
+    ``prepare(g, name, value)`` may emit preprocessing; it returns the value that the network gets.
+    """
+    g = Context("network")
+    g.adopt(weights, custom or {}, rank5)
+    blobs: dict[str, Blob] = {}
+    for name, shape in inputs.items():
+        value = g.input(name, "float32", shape)
+        if prepare:
+            value = prepare(g, name, value)
+        if rank5 and len(shape) == 4:
+            blobs[name] = Blob(flat=value, lead=[1, g.size(value, 0)])
+        else:
+            blobs[name] = Blob(nd=value)
+    lowerer = Lowerer(g, blobs)
+    lowerer.network(network)
+    return g, lowerer

@@ -1,0 +1,109 @@
+"""Convolution and its transpose in any number of spatial dims, with the crops that ONNX has no attribute for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..builder import Builder
+from ..ir import Value
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Spatial padding: explicit amounts, or «same» with the odd element at the end or at the start.
+
+    ``begin`` and ``end`` hold one amount a spatial dim; ``same`` is "", "upper" (odd element at the end) or "lower".
+    """
+
+    begin: tuple[int, ...] = ()
+    end: tuple[int, ...] = ()
+    same: str = ""
+
+    def attributes(self, sizes: Sequence[Any], kernel: Sequence[int], stride: Sequence[int]) -> dict[str, Any]:
+        """ONNX attributes for a window that slides over spatial ``sizes``; ``kernel`` is the dilated one."""
+        if not self.same:
+            return {"pads": [*self.begin, *self.end]} if any(self.begin + self.end) else {}
+        if all(isinstance(size, int) for size in sizes):
+            begin, end = self.amounts(sizes, kernel, stride)
+            return {"pads": [*begin, *end]} if any(begin + end) else {}
+        return {"auto_pad": "SAME_UPPER" if self.same == "upper" else "SAME_LOWER"}
+
+    def amounts(
+        self, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Amounts at the start and the end of each spatial dim for known ``sizes``."""
+        if not self.same:
+            return self.begin, self.end
+        begin, end = [], []
+        for size, k, s in zip(sizes, kernel, stride, strict=True):
+            total = max((-(-size // s) - 1) * s + k - size, 0)
+            less, more = total // 2, total - total // 2
+            begin.append(less if self.same == "upper" else more)
+            end.append(more if self.same == "upper" else less)
+        return tuple(begin), tuple(end)
+
+
+def conv(
+    g: Builder,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    *,
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    padding: Padding,
+    group: int = 1,
+) -> Value:
+    """x (N,C,…), w (O,C/group,k…) → y (N,O,…)."""
+    kernel = [1 + (int(k) - 1) * d for k, d in zip(w.shape[2:], dilation, strict=True)]
+    result: Value = g.Conv(
+        x,
+        w,
+        bias,
+        kernel_shape=w.shape[2:],
+        strides=stride,
+        dilations=dilation,
+        group=group,
+        **padding.attributes(x.shape[2:], kernel, stride),
+    )
+    return result
+
+
+def conv_transpose(
+    g: Builder,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    *,
+    stride: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    dilation: Sequence[int] | None = None,
+    group: int = 1,
+) -> Value:
+    """x (N,C,…), w (C,O/group,k…) → y (N,O,…) with ``begin`` and ``end`` elements cropped off each spatial dim.
+
+    Full size (D-1)·stride + k. A negative ``end`` extends the result instead; nothing of x reaches what lies beyond.
+    """
+    more = [max(-e, 0) for e in end]
+    within = all(m < s for m, s in zip(more, stride, strict=True))
+    result: Value = g.ConvTranspose(
+        x,
+        w,
+        bias if within else None,
+        kernel_shape=w.shape[2:],
+        strides=stride,
+        dilations=dilation,
+        group=group,
+        pads=[*begin, *(max(e, 0) for e in end)],
+        output_padding=more if within and any(more) else None,
+    )
+    if within:
+        return result
+    # the engine refuses an output padding of stride or more: pad with zeros, then the bias
+    result = g.Pad(result, [0] * (2 + len(end)) + [0, 0] + more)
+    if bias is not None:
+        result = g.Add(result, g.reshape(bias, [-1] + [1] * len(end)))
+    return result
