@@ -17,7 +17,7 @@ from .ir import Dim, Graph, Node, Value
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import DTypeLike
 
 OPSET = 20
 """The ONNX operator set that is emitted: the first with Gelu and volumetric GridSample."""
@@ -35,8 +35,8 @@ class Builder:
         self.graph = Graph(name, opset)
         self.parent = parent
         self.opset = opset
-        self.where = parent.where if parent else ""
-        self.prefix = parent.prefix if parent else ""
+        self.where: str = parent.where if parent else ""
+        self.prefix: str = parent.prefix if parent else ""
         self._names: set[str] = parent._names if parent else set()
         self._counters: dict[str, int] = parent._counters if parent else {}
         self._sizes: dict[tuple[int, int], Value] = {}
@@ -110,7 +110,7 @@ class Builder:
         try:
             yield
         except PippinError as error:
-            raise error if error.where else error.at(where)
+            raise error if error.where else error.at(where) from None
         finally:
             self.prefix, self.where = before
 
@@ -137,7 +137,7 @@ class Builder:
         try:
             types = schemas.infer(schema, self.opset, operands, attributes, count)
         except CheckError as error:
-            raise error.at(self.where) if self.where and not error.where else error
+            raise error.at(self.where) if self.where and not error.where else error from None
         return self.append(op, operands, attributes, types, domain)
 
     def append(
@@ -185,8 +185,9 @@ class Builder:
 
         if all(isinstance(size, int) for size in sizes):
             return self.constant(np.array(sizes, np.int64))
-        parts = [size if isinstance(size, Value) else np.array([size], np.int64) for size in sizes]
-        return parts[0] if len(parts) == 1 else self.Concat(*parts, axis=0)
+        parts = [size if isinstance(size, Value) else self.constant(np.array([size], np.int64)) for size in sizes]
+        result: Value = parts[0] if len(parts) == 1 else self.Concat(*parts, axis=0)
+        return result
 
     def product(self, sizes: Sequence[Size]) -> Size:
         """The product of sizes."""
@@ -207,17 +208,17 @@ class Builder:
         """
         import numpy as np
 
-        sizes = [self._named(x, size) if isinstance(size, str) else size for size in sizes]
-        target = [self._dim(size, x) for size in sizes]
+        wanted = [self._named(x, size) if isinstance(size, str) else size for size in sizes]
+        target = [self._dim(size, x) for size in wanted]
         if tuple(target) == x.shape:
             return x
-        unknown = [i for i, size in enumerate(sizes) if isinstance(size, Value)]
-        if len(unknown) == 1 and -1 not in sizes and not (x.static and 0 in x.shape) and 0 not in sizes:
+        unknown = [i for i, size in enumerate(wanted) if isinstance(size, Value)]
+        if len(unknown) == 1 and -1 not in wanted and not (x.static and 0 in x.shape) and 0 not in wanted:
             # one unknown size is what -1 is for
-            shape: Value | NDArray[np.int64] = np.array([-1 if isinstance(s, Value) else s for s in sizes], np.int64)
+            shape = self.constant(np.array([-1 if isinstance(size, Value) else size for size in wanted], np.int64))
         else:
-            shape = self.vector(sizes)  # type: ignore[arg-type]
-        zero = 1 if any(size == 0 for size in sizes if isinstance(size, int)) else None
+            shape = self.vector(wanted)
+        zero = 1 if any(size == 0 for size in wanted if isinstance(size, int)) else None
         result: Value = self.Reshape(x, shape, allowzero=zero)
         dims = tuple(
             known if isinstance(known, str) or (isinstance(known, int) and known >= 0) else inferred

@@ -20,7 +20,7 @@ def fold(op: str, inputs: Sequence[Value | None], attributes: dict[str, Any]) ->
     function = _TABLE.get(op)
     if function is None:
         return None
-    arrays = []
+    arrays: list[NDArray[Any] | None] = []
     for value in inputs:
         if value is None:
             arrays.append(None)
