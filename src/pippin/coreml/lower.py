@@ -135,7 +135,8 @@ def lower(
 ) -> tuple[Context, Lowerer]:
     """Lowers ``network``.
 
-    ``inputs`` maps input names to shapes of blobs: of true rank, or [N,C,H,W] for legacy networks with one sequence step.
+    ``inputs`` maps input names to shapes of blobs: of true rank, or [N,C,H,W] in legacy networks with one sequence
+    step.
     ``prepare(g, name, value)`` may emit preprocessing; it returns the value that the network gets.
     """
     g = Context("network")

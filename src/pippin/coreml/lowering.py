@@ -16,8 +16,8 @@ inputs are hub values; the result is a value, or a tuple for several outputs. Ho
 ``"same"``  elementwise: whatever form the inputs have in common; outputs have that form too. Rank and leading axes
             must not matter to the function, axes must be counted from the end (-1 width, -2 height, -3 channel).
 
-Values are float32 unless the decorator says ``integers=True``: then int64 inputs (sizes, indices) are passed as they are;
-without it they are cast.
+Values are float32 unless the decorator says ``integers=True``: then int64 inputs (sizes, indices) are passed as they
+are; without it they are cast.
 """
 
 from __future__ import annotations

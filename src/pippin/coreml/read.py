@@ -1,7 +1,7 @@
 """Reads a Core ML model from a path, bytes or a file object into a ``Document``.
 
-The bytes of the weights stay where they are (see ``wire``); only the rest is parsed. A file is read whole by default, so
-that a loaded model survives whatever happens to its file; ``mmap=True`` maps it instead, for files nobody rewrites.
+The bytes of the weights stay where they are (see ``wire``); only the rest is parsed. A file is read whole by default,
+so that a loaded model survives whatever happens to its file; ``mmap=True`` maps it, for files nobody rewrites.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Value:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One operator. ``attributes`` hold Python values, NumPy arrays or ``Graph``; ``where`` names the layer it is from."""
+    """One operator. ``attributes`` hold Python values, arrays or ``Graph``; ``where`` names the layer it is from."""
 
     op: str
     inputs: list[Value | None]

@@ -139,13 +139,17 @@ def _infer(
     from onnx import helper, numpy_helper, shape_inference
 
     names = ["" if value is None else f"i{index}" for index, value in enumerate(inputs)]
-    plain = {k: v for k, v in attributes.items() if not isinstance(v, Graph)}
+    plain: dict[str, Any] = {
+        k: numpy_helper.from_array(v) if isinstance(v, np.ndarray) else v
+        for k, v in attributes.items()
+        if not isinstance(v, Graph)
+    }
     node = helper.make_node(
         schema.name,
         names,
         [f"o{index}" for index in range(count)],
         domain=schema.domain or None,
-        **{k: numpy_helper.from_array(v) if isinstance(v, np.ndarray) else v for k, v in plain.items()},
+        **plain,
     )
     types: dict[str, Any] = {}
     data: dict[str, Any] = {}

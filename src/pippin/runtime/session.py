@@ -52,9 +52,7 @@ class Session:
             settings.add_external_initializers(list(written.weights), values)
         self.where = written.where
         try:
-            self._session = ort.InferenceSession(
-                written.model.SerializeToString(), settings, providers=list(providers)
-            )
+            self._session = ort.InferenceSession(written.model.SerializeToString(), settings, providers=list(providers))
         except Exception as error:
             raise translate(error, self.where, "the network cannot be prepared") from None
         self.inputs: list[str] = [value.name for value in self._session.get_inputs()]
@@ -100,7 +98,6 @@ class Session:
 
 def _ort_value(array: Any) -> Any:
     import numpy as np
-
     import onnxruntime as ort
 
     return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))

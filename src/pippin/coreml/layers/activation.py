@@ -13,8 +13,8 @@ from ..lowering import Context, lowering, require
 def activation(g: Context, p: Any, x: Value) -> Value:
     """One nonlinear function, element by element.
 
-    linear αx + β; ReLU max(0, x); leakyReLU x or αx below 0; thresholdedReLU x from α on, else 0; PReLU with α a channel;
-    tanh; scaledTanh α tanh(βx); sigmoid; sigmoidHard min(max(αx + β, 0), 1); ELU x or α(eˣ - 1) below 0;
+    linear αx + β; ReLU max(0, x); leakyReLU x or αx below 0; thresholdedReLU x from α on, else 0; PReLU with α for
+    each channel; tanh; scaledTanh α tanh(βx); sigmoid; sigmoidHard min(max(αx + β, 0), 1); ELU x or α(eˣ - 1) below 0;
     softsign x/(1 + |x|); softplus log(1 + eˣ); parametricSoftplus α log(1 + e^(βx)) with α, β a channel.
     x (…) → y same shape; the functions with values a channel take axis -3 as channels. Source: ActivationParams.
     """
