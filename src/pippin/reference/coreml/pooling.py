@@ -1,0 +1,79 @@
+"""Twin of the 2-D pooling layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .convolution import Pads, padding
+from .arrays import as_shape
+from .registry import Array, Context, twin
+from .rules import choice, enum, fold, need_rank, pair, require, unfold
+
+
+@twin("pooling")
+def pooling(context: Context, params: Any, x: Array) -> Array:
+    """Maximum, mean or Euclidean norm of a window over the last two axes.
+
+    MAX: max x; AVERAGE: Σx / n; L2: √Σx² over the window
+
+    x [...,C,H,W] → [...,C,H_out,W_out]. Padded cells are -inf for MAX and 0 otherwise; n is the number of cells of the
+    window, padded ones included unless ``avgPoolExcludePadding``. ``globalPooling`` takes the whole plane as window.
+    Defaults: kernelSize [3,3], stride [1,1].
+    """
+    need_rank(x, 4)
+    kind = enum(params, "type")
+    size = x.shape[-2], x.shape[-1]
+    kernel, stride = pair(params.kernelSize, 3, "kernelSize"), pair(params.stride, 1, "stride")
+    pads: Pads = (0, 0), (0, 0)
+    if params.globalPooling:
+        kernel, stride = size, (1, 1)
+    elif choice(params, "PoolingPaddingType") == "includeLastPixel":
+        pads = complete_pads(params.includeLastPixel.paddingAmounts, size, kernel, stride)
+    else:
+        pads = padding(params, "PoolingPaddingType", size, kernel, stride)
+    fill = -np.inf if kind == "MAX" else 0.0
+    windows = look(fold(x), kernel, stride, pads, fill)
+    if kind == "MAX":
+        y = windows.max(0)
+    elif kind == "L2":
+        y = np.sqrt(np.square(windows).sum(0))
+    else:
+        inside = look(np.ones_like(fold(x)), kernel, stride, pads, 0.0).sum(0)
+        count = np.maximum(inside, 1) if params.avgPoolExcludePadding else kernel[0] * kernel[1]
+        y = windows.sum(0) / count
+    return unfold(y, x)
+
+
+def complete_pads(amounts: Any, size: tuple[int, int], kernel: tuple[int, int], stride: tuple[int, int]) -> Pads:
+    """The padding of ``includeLastPixel``: as much at the end as the last window needs, which may be negative."""
+    require(len(amounts) in (0, 2), f"paddingAmounts must hold 2 integers [H, W], got {list(amounts)}")
+    start = [int(amount) for amount in amounts] or [0, 0]
+    pads = []
+    for i in range(2):
+        out = -(-(size[i] + 2 * start[i] - kernel[i]) // stride[i]) + 1
+        if any(start) and (out - 1) * stride[i] >= size[i] + start[i]:
+            out -= 1
+        require(out > 0, f"kernelSize {list(kernel)} must fit into the padded input, whose size is {list(size)}")
+        pads.append((start[i], (out - 1) * stride[i] + kernel[i] - size[i] - start[i]))
+    return pads[0], pads[1]
+
+
+def look(x: Array, kernel: tuple[int, int], stride: tuple[int, int], pads: Pads, fill: float) -> Array:
+    """x [N,C,H,W] → [kh·kw,N,C,H_out,W_out]: what the windows see, one entry a cell of the window."""
+    grow = [(start, max(end, 0)) for start, end in pads]
+    as_shape((*kernel, *x.shape[:2], *(x.shape[2 + i] + sum(grow[i]) for i in range(2))), "paddingAmounts")
+    x = np.pad(x, ((0, 0), (0, 0), *grow), constant_values=fill)
+    for axis, (_, end) in enumerate(pads):
+        if end < 0:
+            x = np.take(x, range(x.shape[2 + axis] + end), axis=2 + axis)
+    rows, cols = ((x.shape[2 + i] - kernel[i]) // stride[i] + 1 for i in range(2))
+    require(rows > 0 and cols > 0, f"kernelSize {list(kernel)} must fit into the padded input {list(x.shape[2:])}")
+    return np.stack(
+        [
+            x[:, :, u :: stride[0], v :: stride[1]][:, :, :rows, :cols]
+            for u in range(kernel[0])
+            for v in range(kernel[1])
+        ]
+    )
