@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .convolution import Pads, padding
 from .arrays import as_shape
+from .convolution import Pads, padding
 from .registry import Array, Context, twin
 from .rules import choice, enum, fold, need_rank, pair, require, unfold
 
