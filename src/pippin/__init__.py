@@ -1,0 +1,61 @@
+"""Runs Core ML neural networks and OpenHarmony NNRt models on any machine.
+
+>>> import pippin
+>>> model = pippin.load("digits.mlmodel")
+>>> model.predict({"image": "seven.png"})
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import (
+    CheckError,
+    DeviceError,
+    InputError,
+    PippinError,
+    ReadError,
+    RunError,
+    UnsupportedError,
+    WriteError,
+)
+
+if TYPE_CHECKING:
+    from .coreml.model import Model, load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CheckError",
+    "DeviceError",
+    "InputError",
+    "Model",
+    "PippinError",
+    "ReadError",
+    "RunError",
+    "UnsupportedError",
+    "WriteError",
+    "__version__",
+    "load",
+]
+
+# Loaded on first use: importing the package stays cheap.
+_LAZY = {
+    "Model": "coreml.model",
+    "load": "coreml.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pippin' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

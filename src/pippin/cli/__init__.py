@@ -1,0 +1,77 @@
+"""The command line. Each command lives in a module of its own, imported only when it is called.
+
+stdout is data, stderr is talk. Exit codes: 0 done, 1 the answer is no (invalid, different, failed), 2 wrong use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "run": "run a model on pictures, arrays or numbers",
+    "inspect": "show inputs, outputs, preprocessing, layers and weights of a model",
+    "check": "find every problem of a model",
+    "convert": "write a model as ONNX",
+}
+"""Command → what it is for, in the order of the help page; the module has the command's name."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, so that starting stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"pippin.cli.{name}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pippin", prog_name="pippin")
+def cli() -> None:
+    """Runs Core ML neural networks and OpenHarmony NNRt models on any machine."""
+
+
+def main() -> None:
+    """Entry point of the ``pippin`` command: errors of our own become one message on stderr and exit code 1."""
+    from ..errors import PippinError
+
+    try:
+        cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except PippinError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except MemoryError:
+        click.echo("error: not enough memory", err=True)
+        sys.exit(1)

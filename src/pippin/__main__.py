@@ -1,0 +1,5 @@
+"""``python -m pippin``."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,471 @@
+"""A loaded Core ML network: what it takes and gives, and ``predict``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from ..errors import CheckError, InputError, PippinError
+from ..runtime.plans import Plans
+from . import preprocess
+from .features import ArrayInput, Feature, ImageInput, feature, to_picture
+from .read import Document, Source, read
+from .weights import Weights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..graph.ir import Graph
+    from ..runtime.session import Session
+
+Dim = int | str
+Blobs = dict[str, "NDArray[Any]"]
+
+
+@dataclass(slots=True)
+class Plan:
+    """A compiled network for certain input shapes. ``shapes`` says which shape an output has as a multi-array."""
+
+    session: Session
+    names: list[str]
+    decode: list[Callable[[Any], Any]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model was asked to be run."""
+
+    device: str = "cpu"
+    threads: int | None = None
+    precision: str | None = None
+    custom_layers: Mapping[str, Any] | None = None
+    max_memory: int | None = None
+
+
+def load(
+    source: Source,
+    *,
+    device: str = "cpu",
+    threads: int | None = None,
+    precision: str | None = None,
+    custom_layers: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    max_memory: int | None = None,
+    mmap: bool = False,
+) -> Model:
+    """Loads a Core ML neural network from a path, bytes or a file object, ready to predict.
+
+    ``threads``: threads of the network's own pool (default: all cores). ``custom_layers``: functions by class name, for
+    this model only. ``strict``: refuse every error that ``pippin.check`` finds, not just what cannot run.
+    ``mmap``: map the file instead of reading it, for files that nobody rewrites.
+
+    Raises ``ReadError`` for what is no model, ``UnsupportedError`` for what Pippin does not run, ``CheckError`` for a
+    model that contradicts the format.
+    """
+    document = read(source, mmap=mmap)
+    return Model(
+        document,
+        device=device,
+        threads=threads,
+        precision=precision,
+        custom_layers=custom_layers,
+        strict=strict,
+        max_memory=max_memory,
+    )
+
+
+class Model:
+    """A network that answers. Made by ``load``; safe to use from several threads; can be pickled."""
+
+    def __init__(
+        self,
+        document: Document,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        precision: str | None = None,
+        custom_layers: Mapping[str, Any] | None = None,
+        strict: bool = False,
+        max_memory: int | None = None,
+    ) -> None:
+        self._document = document
+        self._options = Options(device, threads, precision, custom_layers, max_memory)
+        self._network = document.network
+        self._weights = Weights(document.views)
+        try:
+            self._prepare(strict)
+        except PippinError as error:
+            raise error.at(document.name) from None
+
+    def _prepare(self, strict: bool) -> None:
+        if strict:
+            errors = [finding for finding in self.report.findings if finding.severity == "error"]
+            if errors:
+                raise CheckError(f"the model breaks {len(errors)} rules of the format; the first: {errors[0]}")
+        description = self._document.model.description
+        self.inputs: dict[str, Feature] = {entry.name: feature(entry) for entry in description.input}
+        self.outputs: dict[str, Feature] = {entry.name: feature(entry) for entry in description.output}
+        if not self.outputs:
+            raise CheckError("the model must declare at least one output, got none")
+        self.rank5_arrays = self._network.arrayInputShapeMapping == 0
+        self.rank5_images = self._network.imageInputShapeMapping == 0
+        self._encoders: dict[str, ArrayInput | ImageInput] = {
+            name: self._encoder(entry) for name, entry in self.inputs.items()
+        }
+        self._preprocessing = preprocess.steps(self._network, self.inputs)
+        self._plans: Plans[Plan] = Plans(self._compile)
+        self._closed = False
+        shapes = self.default_shapes()
+        if shapes is not None:
+            self._plans.get(shapes)
+
+    def _encoder(self, entry: Feature) -> ArrayInput | ImageInput:
+        if entry.kind == "image":
+            if not entry.size or min(entry.size) < 1:
+                raise CheckError(f"input {entry.name!r}: width and height must be positive, got {entry.size}")
+            return ImageInput(entry, self.rank5_images)
+        if entry.kind == "multiarray":
+            return ArrayInput(entry, self.rank5_arrays)
+        raise CheckError(f"input {entry.name!r} must be an image or a multi-array, got {entry.kind}")
+
+    # -- what the model is -------------------------------------------------------------------------------------------
+
+    @property
+    def document(self) -> Document:
+        """The file as it was read."""
+        return self._document
+
+    @property
+    def legacy(self) -> bool:
+        """Whether blobs are [S,B,C,H,W] as in the first format versions."""
+        kinds = {entry.kind for entry in self.inputs.values()}
+        return self.rank5_arrays if "multiarray" in kinds else self.rank5_images
+
+    @property
+    def training_inputs(self) -> dict[str, Feature]:
+        """The inputs that training wants."""
+        return {entry.name: feature(entry) for entry in self._document.model.description.trainingInput}
+
+    @property
+    def predicted_feature(self) -> str | None:
+        """The output that holds a classifier's label or a regressor's value; None for plain networks."""
+        return self._document.model.description.predictedFeatureName or None
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Author, license, version and description that the file states, and what its author added."""
+        stated = self._document.model.description.metadata
+        result = {
+            "description": stated.shortDescription,
+            "author": stated.author,
+            "license": stated.license,
+            "version": stated.versionString,
+        }
+        result |= dict(stated.userDefined)
+        return {key: value for key, value in result.items() if value}
+
+    @cached_property
+    def report(self) -> Any:
+        """What ``pippin.check`` finds about the file."""
+        from .check import check_document
+
+        return check_document(self._document)
+
+    @property
+    def labels(self) -> list[str] | list[int] | None:
+        """A classifier's class labels in the order of its probabilities; None for other networks."""
+        if self._document.type != "neuralNetworkClassifier":
+            return None
+        if self._network.WhichOneof("ClassLabels") == "int64ClassLabels":
+            return [int(label) for label in self._network.int64ClassLabels.vector]
+        return list(self._network.stringClassLabels.vector)
+
+    # -- predict -----------------------------------------------------------------------------------------------------
+
+    @overload
+    def predict(self, data: Mapping[str, Any], timeout: float | None = None) -> dict[str, Any]: ...
+    @overload
+    def predict(self, data: Sequence[Mapping[str, Any]], timeout: float | None = None) -> list[dict[str, Any]]: ...
+    def predict(
+        self, data: Mapping[str, Any] | Sequence[Mapping[str, Any]], timeout: float | None = None
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """Runs the network on named inputs; answers a dict by output name, or a list of dicts for a list.
+
+        Pictures are PIL images, paths, or arrays [H,W,3] in RGB ([H,W] in gray); multi-arrays are anything that NumPy
+        takes for an array. Answers: arrays of the declared dtype, PIL images, a label and a dict of probabilities.
+        ``timeout`` in seconds. Raises ``InputError``, ``RunError`` or ``errors.TimeoutError``.
+        """
+        if not isinstance(data, Mapping):
+            return [self.predict(item, timeout) for item in data]
+        feeds = self._feeds(data)
+        plan = self._plans.get(tuple([array.shape for array in feeds.values()]))
+        results = plan.session.run(feeds, timeout=timeout)
+        answer: dict[str, Any] = {}
+        for name, decode, value in zip(plan.names, plan.decode, results, strict=True):
+            if name:
+                answer[name] = decode(value)
+            else:
+                answer.update(decode(value))
+        return answer
+
+    def _feeds(self, data: Mapping[str, Any]) -> Blobs:
+        feeds: Blobs = {}
+        for name, encode in self._encoders.items():
+            value = data.get(name)
+            if value is not None:
+                feeds[name] = encode(value)
+            elif encode.feature.optional or encode.feature.default is not None:
+                feeds[name] = encode.missing()
+            else:
+                raise self._missing(name, data)
+        if len(data) > len(feeds) or self._closed or not data.keys() <= self._encoders.keys():
+            self._refuse(data)
+        return feeds
+
+    def _missing(self, name: str, data: Mapping[str, Any]) -> InputError:
+        import difflib
+
+        others = [key for key in data if key not in self.inputs]
+        near = difflib.get_close_matches(name, others, 1, 0.5) or others[:1]
+        hint = f"did you mean {name!r} where you gave {near[0]!r}?" if near else ""
+        return InputError(f"the value is missing; the model wants {self._wants()}", where=f"input {name!r}", hint=hint)
+
+    def _refuse(self, data: Mapping[str, Any]) -> None:
+        if self._closed:
+            raise InputError("the model is closed")
+        extra = [key for key in data if key not in self._encoders]
+        if extra:
+            raise InputError(f"the model has no input {extra[0]!r}; it wants {self._wants()}")
+
+    def _wants(self) -> str:
+        return "; ".join(f"{entry.name!r}: {entry}" for entry in self.inputs.values()) or "no inputs"
+
+    # -- plans -------------------------------------------------------------------------------------------------------
+
+    def default_shapes(self) -> tuple[tuple[int, ...], ...] | None:
+        """The blob shapes of the declared default sizes; None where a size of 0 leaves it open."""
+        shapes = []
+        for name, encode in self._encoders.items():
+            entry = self.inputs[name]
+            if isinstance(encode, ImageInput):
+                assert entry.size is not None
+                channels = 1 if entry.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
+                shapes.append((1, channels, entry.size[1], entry.size[0]))
+                continue
+            declared = entry.shape or ()
+            if 0 in declared:
+                return None
+            if math.prod(declared) > 1 << 33:
+                raise CheckError(f"input {name!r} declares {math.prod(declared):,} elements, more than can be run")
+            shapes.append(encode.blob(_Shape(declared)).shape if self.rank5_arrays else declared)  # type: ignore[arg-type]
+        return tuple(shapes)
+
+    def graph(self, shapes: Sequence[Sequence[Dim]] | None = None, *, preprocessing: bool = True) -> Graph:
+        """The network as a hub graph with its blobs' names; ``shapes`` are those of the input blobs, in order."""
+        g, outputs, _ = self._lower(shapes if shapes is not None else self._known_shapes(), preprocessing)
+        for name, value in outputs:
+            g.output(value, name)
+        return g.graph
+
+    def _known_shapes(self) -> tuple[tuple[int, ...], ...]:
+        shapes = self.default_shapes()
+        if shapes is None:
+            raise CheckError("an input leaves a size open (0), so there is no default shape")
+        return shapes
+
+    def _lower(self, shapes: Sequence[Sequence[Dim]], preprocessing: bool) -> tuple[Any, list[tuple[str, Any]], Any]:
+        from .lower import lower
+
+        def prepare(g: Any, name: str, value: Any) -> Any:
+            entries = self._preprocessing.get(name) if preprocessing else None
+            return preprocess.apply(g, entries, self.inputs[name], self._weights, value) if entries else value
+
+        g, lowerer = lower(
+            self._network,
+            self._weights,
+            dict(zip(self._encoders, shapes, strict=True)),
+            rank5=self.legacy,
+            custom=self._options.custom_layers,
+            prepare=prepare,
+        )
+        outputs = []
+        for name in self._blob_outputs():
+            if name not in lowerer.blobs:
+                raise CheckError(f"output {name!r} is made by no layer")
+            blob = lowerer.blobs[name]
+            value = blob.flat(g)[0] if blob.folded else blob.nd(g)
+            outputs.append((name, g.float(value)))
+        return g, outputs, lowerer
+
+    def _blob_outputs(self) -> list[str]:
+        """Names of the blobs that answer: the declared outputs, and a classifier's probabilities."""
+        names = [name for name, entry in self.outputs.items() if entry.kind in ("multiarray", "image")]
+        if self._document.type == "neuralNetworkClassifier":
+            names = [name for name in names if name != self.predicted_feature]
+            if self.probabilities not in names:
+                names.append(self.probabilities)
+        return names
+
+    @cached_property
+    def probabilities(self) -> str:
+        """The blob that holds a classifier's probabilities."""
+        stated = self._network.labelProbabilityLayerName
+        made = {name for layer in self._network.layers for name in layer.output}
+        if stated:
+            return str(stated)
+        named = self._document.model.description.predictedProbabilitiesName
+        candidates = [named, *(n for n, entry in self.outputs.items() if entry.kind == "dictionary")]
+        for name in candidates:
+            if name in made:
+                return str(name)
+        layers = [layer for layer in self._network.layers if layer.output]
+        if not layers:
+            raise CheckError("the classifier has no layer that could give probabilities")
+        return str(layers[-1].output[0])
+
+    def _compile(self, shapes: Sequence[Sequence[Dim]]) -> Plan:
+        from ..graph.write import write
+        from ..runtime.session import Session
+
+        g, outputs, lowerer = self._lower(shapes, True)
+        decode: list[Callable[[Any], Any]] = []
+        names: list[str] = []
+        for name, value in outputs:
+            g.output(value)
+            if self._document.type == "neuralNetworkClassifier" and name == self.probabilities:
+                names.append("")
+                decode.append(self._classifier())
+                continue
+            names.append(name)
+            decode.append(self._decoder(self.outputs[name], lowerer.blobs[name]))
+        return Plan(Session(write(g.graph), threads=self._options.threads), names, decode)
+
+    def _decoder(self, entry: Feature, blob: Any) -> Callable[[Any], Any]:
+        import numpy as np
+
+        if entry.kind == "image":
+            return lambda value: to_picture(value, entry)
+        dtype = np.dtype(entry.dtype or "float32")
+        declared = entry.shape or ()
+        folded = blob.folded and self.legacy
+
+        def array(value: Any) -> Any:
+            if value.shape != declared:
+                value = self._shaped(value, declared, folded)
+            if dtype == value.dtype:
+                return value
+            return np.rint(value).astype(dtype) if dtype.kind == "i" else value.astype(dtype)
+
+        regression = self._document.type == "neuralNetworkRegressor" and entry.name == self.predicted_feature
+        if regression and entry.kind == "double":
+            return lambda value: float(value.reshape(-1)[0])
+        return array
+
+    def _shaped(self, value: Any, declared: tuple[int, ...], folded: bool) -> Any:
+        """An output in the declared shape if the elements fit, else as the network made it, without leading ones."""
+        if declared and math.prod(declared) == value.size:
+            return value.reshape(declared)
+        if folded and value.ndim == 4 and value.shape[0] == 1:
+            return value.reshape(value.shape[1:])
+        if folded:
+            return value[None]
+        if self.legacy and value.ndim == 5 and value.shape[:2] == (1, 1):
+            return value.reshape(value.shape[2:])
+        return value
+
+    def _classifier(self) -> Callable[[Any], dict[str, Any]]:
+        labels = self.labels
+        assert labels is not None
+        if not labels:
+            raise CheckError("the classifier must have class labels, got none")
+        label_name = self.predicted_feature
+        by_kind = [name for name, entry in self.outputs.items() if entry.kind == "dictionary"]
+        arrays = [name for name, entry in self.outputs.items() if entry.kind == "multiarray"]
+        probabilities = self.probabilities
+
+        def answer(value: Any) -> dict[str, Any]:
+            flat = value.reshape(-1)
+            if flat.size != len(labels):
+                raise CheckError(f"the network yields {flat.size} probabilities for {len(labels)} class labels")
+            result: dict[str, Any] = {}
+            for name in by_kind:
+                result[name] = dict(zip(labels, flat.tolist(), strict=True))
+            if probabilities in arrays:
+                result[probabilities] = self._decoder_of(probabilities)(value)
+            if label_name:
+                result[label_name] = labels[int(flat.argmax())]
+            return result
+
+        return answer
+
+    def _decoder_of(self, name: str) -> Callable[[Any], Any]:
+        import numpy as np
+
+        entry = self.outputs[name]
+        declared = entry.shape or ()
+        return lambda value: self._shaped(value, declared, False).astype(np.dtype(entry.dtype or "float32"))
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def warm_up(self, shapes: Sequence[Mapping[str, Sequence[int]]] = ()) -> Self:
+        """Compiles the plans for ``shapes`` (each a dict of multi-array shapes or picture sizes by input name)."""
+        for entry in shapes:
+            blobs = []
+            for name, encode in self._encoders.items():
+                shape = tuple(entry.get(name) or self.inputs[name].shape or self.inputs[name].size or ())
+                if isinstance(encode, ImageInput):
+                    channels = 1 if encode.feature.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
+                    blobs.append((1, channels, shape[1], shape[0]))
+                else:
+                    shape = encode.checked(shape)
+                    blobs.append(encode.blob(_Shape(shape)).shape if self.rank5_arrays else shape)  # type: ignore[arg-type]
+            self._plans.get(tuple(blobs))
+        return self
+
+    def close(self) -> None:
+        """Lets go of sessions and weights; the model answers no more."""
+        self._closed = True
+        self._plans = Plans(self._compile)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from .wire import splice
+
+        return _unpickle, (
+            b"".join(splice(self._document.model, self._document.views)),
+            self._document.name,
+            self._options,
+        )
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{name}: {entry}" for name, entry in self.inputs.items())
+        outputs = ", ".join(f"{name}: {entry}" for name, entry in self.outputs.items())
+        return f"<pippin.Model {self._document.name!r} ({inputs}) -> ({outputs})>"
+
+
+class _Shape:
+    """Stands for an array where only its shape is asked for."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = tuple(shape)
+        self.ndim = len(self.shape)
+
+    def reshape(self, *shape: int) -> _Shape:
+        return _Shape(shape)
+
+
+def _unpickle(data: bytes, name: str, options: Options) -> Model:
+    document = read(data)
+    document.name = name
+    return Model(document, **vars(options))
