@@ -5,9 +5,12 @@ Nothing here knows what a layer computes.
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from ..errors import CheckError, PippinError, UnsupportedError
@@ -76,8 +79,10 @@ class Lowerer:
             g.layer = before
         if len(outputs) != len(layer.output):
             raise CheckError(f"the layer must have {len(outputs)} outputs, got {len(layer.output)}")
+        given = {id(value) for blob in inputs for value in blob.values()}
         for name, blob in zip(layer.output, outputs, strict=True):
-            blob.rename(g, name)
+            if not any(id(value) in given for value in blob.values()):  # what a layer passes through keeps its name
+                blob.rename(g, name)
             self.blobs[name] = blob
 
     def blob(self, name: str) -> Blob:
@@ -90,6 +95,12 @@ class Lowerer:
         self, g: Context, function: Any, options: Mapping[str, Any], params: Any, inputs: Sequence[Blob]
     ) -> list[Blob]:
         """Calls a lowering with its inputs in the layout it asks for; its results as blobs."""
+        fewest, most = _arity(function)
+        if not fewest <= len(inputs) <= most:
+            wanted = (
+                f"{fewest}" if fewest == most else f"{fewest} to {most:g}" if most < math.inf else f"{fewest} or more"
+            )
+            raise CheckError(f"the layer must have {wanted} input{'s' * (wanted != '1')}, got {len(inputs)}")
         layout = options["layout"]
         lead: list[Any] | None = None
         if layout == "same":
@@ -118,6 +129,15 @@ class Lowerer:
         if len(lead) == 1:
             return Blob(nd=value)
         return Blob(flat=value, lead=lead)
+
+
+@cache
+def _arity(function: Any) -> tuple[int, float]:
+    """The fewest and the most inputs that a lowering takes, by its signature behind the context and the parameters."""
+    operands = list(inspect.signature(function).parameters.values())[2:]
+    plain = [operand for operand in operands if operand.kind is operand.POSITIONAL_OR_KEYWORD]
+    fewest = sum(operand.default is operand.empty for operand in plain)
+    return fewest, math.inf if any(operand.kind is operand.VAR_POSITIONAL for operand in operands) else len(plain)
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
