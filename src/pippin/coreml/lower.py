@@ -68,6 +68,7 @@ class Lowerer:
         if entry is None:
             raise UnsupportedError(NO_LOWERING.get(kind, "this kind of layer is not supported"))
         before, g.layer = g.layer, layer
+        first = len(g.graph.nodes)
         try:
             inputs = [self.blob(name) for name in layer.input]
             outputs = self.call(g, entry.function, entry.options, getattr(layer, kind), inputs)
@@ -79,9 +80,9 @@ class Lowerer:
             g.layer = before
         if len(outputs) != len(layer.output):
             raise CheckError(f"the layer must have {len(outputs)} outputs, got {len(layer.output)}")
-        given = {id(value) for blob in inputs for value in blob.values()}
+        made = {id(node) for node in g.graph.nodes[first:]}
         for name, blob in zip(layer.output, outputs, strict=True):
-            if not any(id(value) in given for value in blob.values()):  # what a layer passes through keeps its name
+            if all(id(value.node) in made for value in blob.values()):  # what a layer passes through keeps its name
                 blob.rename(g, name)
             self.blobs[name] = blob
 
@@ -107,8 +108,11 @@ class Lowerer:
             layout = "nd"
             if any(blob.folded for blob in inputs) and all(blob.foldable for blob in inputs):
                 leads = [blob.flat(g)[1] for blob in inputs]
-                if all(_same(leads[0], other) for other in leads[1:]):
-                    layout, lead = "flat", leads[0]
+                widest = next((axes for axes in leads if not _ones(axes)), leads[0])
+                if all(len(axes) == len(widest) and (_ones(axes) or _same(widest, axes)) for axes in leads):
+                    layout, lead = "flat", widest
+        if layout == "blob":
+            return [blob if isinstance(blob, Blob) else Blob(nd=blob) for blob in _tuple(function(g, params, *inputs))]
         values: list[Value] = []
         for index, blob in enumerate(inputs):
             if layout == "flat" or (layout == "chw" and index == 0):
@@ -117,18 +121,10 @@ class Lowerer:
             else:
                 value = blob.nd(g)
             values.append(value if options["integers"] else g.float(value))
-        result = function(g, params, *values)
-        outputs: tuple[Value, ...] = () if result is None else result if isinstance(result, tuple) else (result,)
+        outputs = _tuple(function(g, params, *values))
         if layout == "nd" or lead is None:
             return [Blob(nd=value) for value in outputs]
-        return [self.fold(value, lead) for value in outputs]
-
-    @staticmethod
-    def fold(value: Value, lead: Sequence[Any]) -> Blob:
-        """The blob of a value [N,C,H,W]; with one leading axis the folded form is the true one."""
-        if len(lead) == 1:
-            return Blob(nd=value)
-        return Blob(flat=value, lead=lead)
+        return [Blob.unfold(value, lead) for value in outputs]
 
 
 @cache
@@ -138,6 +134,14 @@ def _arity(function: Any) -> tuple[int, float]:
     plain = [operand for operand in operands if operand.kind is operand.POSITIONAL_OR_KEYWORD]
     fewest = sum(operand.default is operand.empty for operand in plain)
     return fewest, math.inf if any(operand.kind is operand.VAR_POSITIONAL for operand in operands) else len(plain)
+
+
+def _tuple(result: Any) -> tuple[Any, ...]:
+    return () if result is None else result if isinstance(result, tuple) else (result,)
+
+
+def _ones(sizes: Sequence[Any]) -> bool:
+    return all(isinstance(size, int) and size == 1 for size in sizes)
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:

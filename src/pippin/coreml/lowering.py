@@ -15,6 +15,7 @@ inputs are hub values; the result is a value, or a tuple for several outputs. Ho
             rank. The first output is unfolded again: layers that keep the leading axes, such as convolutions.
 ``"same"``  elementwise: whatever form the inputs have in common; outputs have that form too. Rank and leading axes
             must not matter to the function, axes must be counted from the end (-1 width, -2 height, -3 channel).
+``"blob"``  the blobs themselves, for layers that choose; the results are blobs, or values of their true rank.
 
 Values are float32 unless the decorator says ``integers=True``: then int64 inputs (sizes, indices) are passed as they
 are; without it they are cast.
@@ -41,7 +42,7 @@ LAYERS: Registry[str] = Registry("pippin.coreml.layers")
 
 def lowering(*kinds: str, layout: str = "nd", integers: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Registers a lowering for layer kinds. See the module's text for ``layout`` and ``integers``."""
-    if layout not in ("nd", "chw", "same"):
+    if layout not in ("nd", "chw", "same", "blob"):
         raise ValueError(f"no layout {layout!r}")
     return LAYERS.register(*kinds, layout=layout, integers=integers)
 
@@ -59,6 +60,11 @@ class Blob:
         self._nd = nd
         self._flat = flat
         self._lead = list(lead)
+
+    @classmethod
+    def unfold(cls, value: Value, lead: Sequence[Size]) -> Blob:
+        """The blob of a value [N,C,H,W] whose N stands for the axes ``lead``; with one such axis it is of true rank."""
+        return cls(nd=value) if len(lead) == 1 else cls(flat=value, lead=lead)
 
     @property
     def rank(self) -> int:
@@ -101,6 +107,13 @@ class Blob:
             sizes = [g.size(x, axis) for axis in range(x.rank - 3, x.rank)]
             self._flat = x if x.rank == 4 else g.reshape(x, [g.product(self._lead), *sizes])
         return self._flat, self._lead
+
+    def shape(self) -> list[Dim]:
+        """The true shape."""
+        if self._nd is not None:
+            return list(self._nd.shape)
+        assert self._flat is not None
+        return [size if isinstance(size, int) else "batch" for size in self._lead] + list(self._flat.shape[1:])
 
     def values(self) -> list[Value]:
         """Every form that is there."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 OPSET = 20
 """The ONNX operator set that is emitted: the first with Gelu and volumetric GridSample."""
 
+RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+"""Operators that change the shape alone."""
+
 Operand = Any
 """What an operator takes: a Value, None (left out), a NumPy array, a number, or a list of numbers."""
 Size = int | Value
@@ -210,6 +213,10 @@ class Builder:
 
         wanted = [self._named(x, size) if isinstance(size, str) else size for size in sizes]
         target = [self._dim(size, x) for size in wanted]
+        # a reshape of a reshape is one of the first value; there and back is nothing
+        while tuple(target) != x.shape and x.node is not None and x.node.op in RESHAPES:
+            assert x.node.inputs[0] is not None
+            x = x.node.inputs[0]
         if tuple(target) == x.shape:
             return x
         unknown = [i for i, size in enumerate(wanted) if isinstance(size, Value)]
