@@ -162,6 +162,9 @@ class Weights:
         data = self.raw(params, "int8")
         if len(data) != math.prod(shape):
             raise CheckError(f"{name} must hold {math.prod(shape):,} int8RawValue bytes, got {len(data):,}")
+        bits = int(params.quantization.numberOfBits)
+        if bits != 8:
+            raise CheckError(f"{name}: numberOfBits must be 8 for int8RawValue, got {bits}")
         linear = params.quantization.linearQuantization
         if len(linear.scale) != 1 or len(linear.bias):
             raise CheckError(f"{name}: int8RawValue needs one scale and no bias, got {len(linear.scale)} scales")
