@@ -1,0 +1,111 @@
+"""``check``: every problem of a model, named and explained.
+
+The rules are those of Apple's own check (what it accepts is good here) and, as warnings, those that it leaves out. They
+never stop at the first problem and never look at the weights' values, apart from a scan for NaN and infinities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import ReadError
+from ..read import NETWORKS, Document, Source, read
+from ..wire import View
+from . import versions
+from .codes import CODES, Code
+from .report import Finding, Findings, Place, Report
+
+__all__ = ["CODES", "Code", "Finding", "Report", "check"]
+
+
+def check(source: Source | Document, *, values: bool = True) -> Report:
+    """Judges a model completely.
+
+    ``source`` is a path, bytes, a binary file object or a ``Document`` that was read before. ``values=False`` leaves
+    the scan of the weights for NaN and infinities out. What is no model at all is a finding as well
+    (``unreadable``); only a path where there is nothing raises ``ReadError``.
+    """
+    if isinstance(source, Document):
+        document = source
+    else:
+        if isinstance(source, (str, Path)) and not Path(source).exists():
+            raise ReadError("there is no such file", where=str(source))
+        try:
+            document = read(source)
+        except ReadError as error:
+            return _unreadable(error, source)
+    findings = Findings()
+    _Checker(findings, document.views, values).model(document.model, Place())
+    report = Report(document.name, document.type, int(document.model.specificationVersion), findings.items)
+    return report
+
+
+def _unreadable(error: ReadError, source: Any) -> Report:
+    name = Path(source).name if isinstance(source, (str, Path)) else getattr(source, "name", "") or "model"
+    findings = Findings()
+    findings.add("unreadable", Place(), message=error.message, hint=error.hint)
+    return Report(str(name), None, None, findings.items)
+
+
+class _Checker:
+    """Checks a model and the models inside it."""
+
+    def __init__(self, findings: Findings, views: Sequence[View], values: bool) -> None:
+        self.findings = findings
+        self.views = views
+        self.values = values
+
+    def model(self, model: Any, place: Place) -> None:
+        from . import description, pipelines
+
+        kind = model.WhichOneof("Type")
+        self._version(model, kind, place)
+        description.check_description(model, place, self.findings)
+        if kind is None:
+            self.findings.add("model-type-missing", place, "Type", "be set", "none")
+        elif kind in NETWORKS:
+            self._network(model, kind, place)
+        elif kind in pipelines.PIPELINES:
+            pipelines.check_pipeline(model, place, self.findings, self.model)
+        elif kind == "kNearestNeighborsClassifier":
+            pipelines.check_neighbors(model, place, self.findings)
+        else:
+            message = f"the description is judged, the {kind} itself is not"
+            self.findings.add("model-type-not-judged", place, "Type", message=message)
+
+    def _version(self, model: Any, kind: str | None, place: Place) -> None:
+        version = model.specificationVersion
+        field = "specificationVersion"
+        if version == 0:
+            self.findings.add("version-missing", place, field, f"lie between 1 and {versions.NEWEST}", "none")
+        elif version > versions.NEWEST:
+            self.findings.add("version-unknown", place, field, f"be at most {versions.NEWEST}", str(version))
+        if not model.isUpdatable:
+            return
+        if version < versions.UPDATABLE:
+            required = f"be at least {versions.UPDATABLE} for isUpdatable"
+            self.findings.add("version-feature", place, field, required, str(version))
+        if kind not in _UPDATABLE:
+            required = f"not be set for the model type {kind}"
+            self.findings.add("model-type-updatable", place, "isUpdatable", required)
+
+    def _network(self, model: Any, kind: str, place: Place) -> None:
+        from . import beyond, interface, shapes, updatable
+
+        network = getattr(model, kind)
+        interface.check_network(model, place, self.findings, self.views)
+        known = None
+        contradiction = False
+        if not interface.is_nd(network):
+            known = shapes.check_shapes(model, network, place, self.findings)
+            contradiction = known is None
+        if model.isUpdatable:
+            updatable.check_updatable(model, place, self.findings, self.views, demote=contradiction)
+        beyond.check_beyond(model, place, self.findings, self.views, values=self.values)
+        if kind == "neuralNetworkClassifier":
+            beyond.check_labels(model, shapes.probabilities(model, known), place, self.findings)
+
+
+_UPDATABLE = (*NETWORKS, "kNearestNeighborsClassifier", "pipeline", "pipelineClassifier", "pipelineRegressor")
