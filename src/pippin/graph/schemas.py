@@ -158,7 +158,7 @@ def _infer(
             continue
         types[name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
         if value.data is not None and value.data.size <= 64:
-            data[name] = numpy_helper.from_array(np.ascontiguousarray(value.data))
+            data[name] = numpy_helper.from_array(np.ascontiguousarray(value.data).reshape(value.data.shape))
     try:
         inferred = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid(schema.domain, opset)], ir_version=10
