@@ -102,7 +102,12 @@ class Lowerer:
                 f"{fewest}" if fewest == most else f"{fewest} to {most:g}" if most < math.inf else f"{fewest} or more"
             )
             raise CheckError(f"the layer must have {wanted} input{'s' * (wanted != '1')}, got {len(inputs)}")
+        for blob in inputs:
+            if blob.rank < options["rank"]:
+                raise CheckError(f"the input must have a rank of at least {options['rank']}, got {blob.rank}")
         layout = options["layout"]
+        if callable(layout):
+            layout = layout(params, inputs)
         lead: list[Any] | None = None
         if layout == "same":
             layout = "nd"
@@ -111,8 +116,6 @@ class Lowerer:
                 widest = next((axes for axes in leads if not _ones(axes)), leads[0])
                 if all(len(axes) == len(widest) and (_ones(axes) or _same(widest, axes)) for axes in leads):
                     layout, lead = "flat", widest
-        if layout == "blob":
-            return [blob if isinstance(blob, Blob) else Blob(nd=blob) for blob in _tuple(function(g, params, *inputs))]
         values: list[Value] = []
         for index, blob in enumerate(inputs):
             if layout == "flat" or (layout == "chw" and index == 0):
@@ -121,10 +124,12 @@ class Lowerer:
             else:
                 value = blob.nd(g)
             values.append(value if options["integers"] else g.float(value))
-        outputs = _tuple(function(g, params, *values))
-        if layout == "nd" or lead is None:
-            return [Blob(nd=value) for value in outputs]
-        return [Blob.unfold(value, lead) for value in outputs]
+        result = function(g, params, *values)
+        outputs = () if result is None else result if isinstance(result, tuple) else (result,)
+        return [
+            value if isinstance(value, Blob) else Blob(nd=value) if lead is None else Blob.unfold(value, lead)
+            for value in outputs
+        ]
 
 
 @cache
@@ -134,10 +139,6 @@ def _arity(function: Any) -> tuple[int, float]:
     plain = [operand for operand in operands if operand.kind is operand.POSITIONAL_OR_KEYWORD]
     fewest = sum(operand.default is operand.empty for operand in plain)
     return fewest, math.inf if any(operand.kind is operand.VAR_POSITIONAL for operand in operands) else len(plain)
-
-
-def _tuple(result: Any) -> tuple[Any, ...]:
-    return () if result is None else result if isinstance(result, tuple) else (result,)
 
 
 def _ones(sizes: Sequence[Any]) -> bool:

@@ -15,7 +15,9 @@ inputs are hub values; the result is a value, or a tuple for several outputs. Ho
             rank. The first output is unfolded again: layers that keep the leading axes, such as convolutions.
 ``"same"``  elementwise: whatever form the inputs have in common; outputs have that form too. Rank and leading axes
             must not matter to the function, axes must be counted from the end (-1 width, -2 height, -3 channel).
-``"blob"``  the blobs themselves, for layers that choose; the results are blobs, or values of their true rank.
+
+or a function of the parameters and the input blobs that chooses one. A lowering may also answer with blobs of its own.
+``rank`` is the least rank that inputs must have.
 
 Values are float32 unless the decorator says ``integers=True``: then int64 inputs (sizes, indices) are passed as they
 are; without it they are cast.
@@ -40,11 +42,13 @@ LAYERS: Registry[str] = Registry("pippin.coreml.layers")
 """The lowering of every layer kind."""
 
 
-def lowering(*kinds: str, layout: str = "nd", integers: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Registers a lowering for layer kinds. See the module's text for ``layout`` and ``integers``."""
-    if layout not in ("nd", "chw", "same", "blob"):
+def lowering(
+    *kinds: str, layout: str | Callable[[Any, Sequence[Blob]], str] = "nd", integers: bool = False, rank: int = 0
+) -> Callable[[Callable[..., Any]], Any]:
+    """Registers a lowering for layer kinds. See the module's text for ``layout``, ``integers`` and ``rank``."""
+    if layout not in ("nd", "chw", "same") and not callable(layout):
         raise ValueError(f"no layout {layout!r}")
-    return LAYERS.register(*kinds, layout=layout, integers=integers)
+    return LAYERS.register(*kinds, layout=layout, integers=integers, rank=rank)
 
 
 class Blob:
