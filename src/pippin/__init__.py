@@ -21,6 +21,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from .coreml.export import to_onnx
     from .coreml.model import Model, load
 
 __version__ = "0.1.0"
@@ -37,12 +38,14 @@ __all__ = [
     "WriteError",
     "__version__",
     "load",
+    "to_onnx",
 ]
 
 # Loaded on first use: importing the package stays cheap.
 _LAZY = {
     "Model": "coreml.model",
     "load": "coreml.model",
+    "to_onnx": "coreml.export",
 }
 
 

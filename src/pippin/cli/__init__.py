@@ -59,7 +59,9 @@ def main() -> None:
     from ..errors import PippinError
 
     try:
-        cli(standalone_mode=False)
+        # outside of standalone mode click hands the exit code of ctx.exit() back
+        code = cli(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

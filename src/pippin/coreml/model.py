@@ -140,6 +140,11 @@ class Model:
         return self._document
 
     @property
+    def weights(self) -> Weights:
+        """Reads the weights of the file's messages."""
+        return self._weights
+
+    @property
     def legacy(self) -> bool:
         """Whether blobs are [S,B,C,H,W] as in the first format versions."""
         kinds = {entry.kind for entry in self.inputs.values()}
@@ -270,6 +275,11 @@ class Model:
         for name, value in outputs:
             g.output(value, name)
         return g.graph
+
+    def blob_shapes(self) -> dict[str, list[Dim]]:
+        """The true shape of every blob for the default input, by name; [S,B,C,H,W] in legacy networks."""
+        _, _, lowerer = self._lower(self._known_shapes(), True)
+        return {name: blob.shape() for name, blob in lowerer.blobs.items()}
 
     def _known_shapes(self) -> tuple[tuple[int, ...], ...]:
         shapes = self.default_shapes()

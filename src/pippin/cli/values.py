@@ -1,0 +1,117 @@
+"""Values on the command line: ``name=value`` with pictures, arrays in files, and literal numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..coreml.features import Feature
+
+PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
+
+
+def parse(words: Sequence[str], inputs: Mapping[str, Feature], example: str) -> dict[str, Any]:
+    """The inputs that ``words`` give. A word without a name is for the only input, or a file that holds several.
+
+    Raises ``click.UsageError`` with what the model wants and an example command.
+    """
+    values: dict[str, Any] = {}
+    for word in words:
+        name, separator, value = word.partition("=")
+        if not separator or (name not in inputs and Path(word).exists()):
+            name, value = "", word
+        if not name and Path(value).suffix in (".npz", ".json") and _mapping(value, values):
+            continue
+        if not name:
+            open_ = [key for key, entry in inputs.items() if key not in values and not entry.optional]
+            if len(open_) != 1:
+                raise usage(f"{word!r} does not say which input it is for", inputs, example)
+            name = open_[0]
+        if name not in inputs:
+            raise usage(f"the model has no input {name!r}", inputs, example)
+        values[name] = literal(value, inputs[name], inputs, example)
+    missing = [
+        name for name, entry in inputs.items() if name not in values and not entry.optional and entry.default is None
+    ]
+    if missing:
+        raise usage(f"no value for input {missing[0]!r}", inputs, example)
+    return values
+
+
+def _mapping(path: str, values: dict[str, Any]) -> bool:
+    """Takes all arrays of an ``.npz``, or a JSON object, as inputs by name."""
+    content = load_file(Path(path))
+    if not isinstance(content, dict):
+        return False
+    values.update(content)
+    return True
+
+
+def load_file(path: Path) -> Any:
+    """An array of ``.npy``, a dict of arrays of ``.npz``, or what a ``.json`` file holds."""
+    import numpy as np
+
+    try:
+        if path.suffix == ".npy":
+            return np.load(path, allow_pickle=False)
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, EOFError, KeyError, RecursionError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise click.UsageError(f"{path} cannot be read: {reason}") from None
+    except Exception as error:  # a damaged archive raises whatever its decoder raises
+        raise click.UsageError(f"{path} cannot be read: {type(error).__name__}") from None
+
+
+def literal(value: str, entry: Feature, inputs: Mapping[str, Feature], example: str) -> Any:
+    """One value: a picture's path, an array in a file, or numbers such as ``1,2,3`` or ``[[1,2],[3,4]]``."""
+    import numpy as np
+
+    path = Path(value)
+    if path.suffix in (".npy", ".npz", ".json") and (path.exists() or "," not in value):
+        content = load_file(path)
+        if isinstance(content, dict):
+            if entry.name in content:
+                return content[entry.name]
+            if len(content) == 1:
+                return next(iter(content.values()))
+            raise click.UsageError(f"{path} holds {', '.join(map(repr, content))}, but no {entry.name!r}")
+        return content
+    if entry.kind == "image":
+        return path
+    try:
+        text = value if value.lstrip().startswith("[") else f"[{value}]"
+        array = np.asarray(json.loads(text), np.float64)
+    except (ValueError, TypeError):
+        raise usage(f"{value!r} is no number and no file of numbers (input {entry.name!r})", inputs, example) from None
+    if value.lstrip()[:1] != "[" and entry.shape and array.size == np.prod(entry.shape):
+        array = array.reshape(entry.shape)
+    return array
+
+
+def usage(problem: str, inputs: Mapping[str, Feature], example: str) -> click.UsageError:
+    """A usage error that says what the model wants."""
+    wants = "\n".join(f"  {entry.name}: {entry}" for entry in inputs.values())
+    return click.UsageError(f"{problem}\nThe model wants:\n{wants}\nExample:\n  {example}")
+
+
+def example(model: str, inputs: Mapping[str, Feature]) -> str:
+    """A command that would run ``model``."""
+    words = []
+    for entry in inputs.values():
+        if entry.optional or entry.default is not None:
+            continue
+        if entry.kind == "image":
+            words.append(f"{entry.name}=picture.png")
+        elif entry.shape and len(entry.shape) == 1 and 0 < entry.shape[0] <= 4:
+            words.append(f"{entry.name}={','.join(['0.5'] * entry.shape[0])}")
+        else:
+            words.append(f"{entry.name}=array.npy")
+    return " ".join(["pippin run", model, *words])
