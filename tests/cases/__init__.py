@@ -27,6 +27,7 @@ class Case:
     refuses    a part of the error message: the layer must be refused with it
     tolerance  largest absolute + relative difference that is allowed; above 1e-5 only with a reason in ``why``
     symbolic   also run with every input dim unknown; False only with a reason in ``why``
+    known      inputs whose dims stay known in that run: vectors whose length is a rank
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Case:
     refuses: str | None = None
     tolerance: float = 1e-5
     symbolic: bool = True
+    known: tuple[int, ...] = ()
     why: str = ""
 
     @property
