@@ -41,7 +41,7 @@ PADDINGS = {
     "last pixel, kernel 2, stride 3": (2, 3, complete(0, 0)),
 }
 
-# with padding 1 a seventh row is dropped: ceil((5 + 2 - 2) / 2) + 1 = 4, and the last window would begin at 6 >= 5 + 1
+# a fourth window is dropped: ceil((5 + 2 - 2) / 2) + 1 = 4, but it would begin at 6, which is not below 5 + 1
 DROPPED = complete(1, 1)
 SEVEN = np.arange(49).reshape(1, 1, 7, 7)
 ONES = np.ones((1, 1, 16, 12))
