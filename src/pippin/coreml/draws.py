@@ -1,0 +1,105 @@
+"""Random numbers for the random layers: the same draws for the engine and for the reference.
+
+Numbers come from Philox, a counter-based generator, read as raw 64-bit words and shaped by the formulas below, so that
+a seed means the same numbers with any version of NumPy. Distributions with the same seed have streams of their own.
+
+The format says nothing about which numbers a seed stands for, so no other program's numbers are met; what holds is: the
+same seed gives the same numbers on each prediction, and a seed of 0 (unset) or -1 fresh ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+_NORMAL, _UNIFORM, _BERNOULLI, _CATEGORICAL = range(1, 5)
+
+# what the format's text gives where the fields are 0
+DEFAULT_EPS = 1e-10
+DEFAULT_TEMPERATURE = 1.0
+
+
+def is_fresh(seed: int) -> bool:
+    """Whether ``seed`` asks for other numbers on each prediction."""
+    return seed in (0, -1)
+
+
+def normal(seed: int, shape: Sequence[int], mean: float = 0.0, std: float = 1.0) -> NDArray[np.float32]:
+    """Normal numbers: mean + std · z, z by Box and Muller from two uniform numbers each."""
+    import numpy as np
+
+    count = math.prod(shape)
+    first, second = _unit(seed, _NORMAL, 2 * count).reshape(2, count)
+    # 1 - u lies in (0, 1], so the logarithm is finite
+    z = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
+    return np.asarray(mean + std * z, np.float32).reshape(tuple(shape))
+
+
+def uniform(seed: int, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> NDArray[np.float32]:
+    """Numbers spread evenly over [low, high)."""
+    import numpy as np
+
+    values = low + (high - low) * _unit(seed, _UNIFORM, math.prod(shape))
+    result = values.astype(np.float32).reshape(tuple(shape))
+    # rounding to float32 may meet the upper bound, which does not belong to the range
+    return np.minimum(result, np.nextafter(np.float32(high), np.float32(low)))
+
+
+def bernoulli(seed: int, shape: Sequence[int], prob: float) -> NDArray[np.float32]:
+    """1 with probability ``prob``, else 0."""
+    import numpy as np
+
+    return (_unit(seed, _BERNOULLI, math.prod(shape)) < prob).astype(np.float32).reshape(tuple(shape))
+
+
+def categorical_levels(seed: int, shape: Sequence[int]) -> NDArray[np.float32]:
+    """The uniform numbers behind ``categorical``: one for each sample, in [0, 1)."""
+    import numpy as np
+
+    levels = np.asarray(_unit(seed, _CATEGORICAL, math.prod(shape)), np.float32).reshape(tuple(shape))
+    return np.minimum(levels, np.nextafter(np.float32(1), np.float32(0)))
+
+
+def categorical(
+    seed: int,
+    scores: ArrayLike,
+    samples: int,
+    *,
+    is_logits: bool,
+    eps: float = 0.0,
+    temperature: float = 0.0,
+) -> NDArray[np.float32]:
+    """Class numbers drawn from the distributions along the last axis of ``scores``.
+
+    logits = scores, or log(scores + eps) for probabilities; p = softmax(logits / temperature)
+    sample = how many of the running sums of p are ≤ u, u from ``categorical_levels``
+    scores (…, C) → (…, samples). ``eps`` 0 stands for 1e-10, ``temperature`` 0 for 1.
+    """
+    import numpy as np
+
+    values = np.asarray(scores, np.float64)
+    logits = values if is_logits else np.log(values + (eps or DEFAULT_EPS))
+    logits = logits / (temperature or DEFAULT_TEMPERATURE)
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    sums = np.cumsum(weights, axis=-1) / weights.sum(axis=-1, keepdims=True)
+    levels = categorical_levels(seed, (*values.shape[:-1], samples))
+    drawn = (sums[..., None, :] <= levels[..., :, None]).sum(axis=-1)
+    return np.asarray(np.minimum(drawn, values.shape[-1] - 1), np.float32)
+
+
+def _unit(seed: int, stream: int, count: int) -> NDArray[np.float64]:
+    """``count`` uniform numbers in [0, 1) with 53 bits each."""
+    import numpy as np
+
+    if is_fresh(seed):
+        generator = np.random.Philox()
+    else:
+        # the key has 128 bits: the low word is the seed as an unsigned number, the high word the distribution
+        generator = np.random.Philox(key=seed % 2**64 + (stream << 64))
+    words = np.asarray(generator.random_raw(count), np.uint64)
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53, np.float64)
