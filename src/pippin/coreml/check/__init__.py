@@ -6,6 +6,7 @@ never stop at the first problem and never look at the weights' values, apart fro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from . import versions
 from .codes import CODES, Code
 from .report import Finding, Findings, Place, Report
 
-__all__ = ["CODES", "Code", "Finding", "Report", "check"]
+__all__ = ["CODES", "Code", "Finding", "Report", "check", "check_document"]
 
 
 def check(source: Source | Document, *, values: bool = True) -> Report:
@@ -28,22 +29,25 @@ def check(source: Source | Document, *, values: bool = True) -> Report:
     (``unreadable``); only a path where there is nothing raises ``ReadError``.
     """
     if isinstance(source, Document):
-        document = source
-    else:
-        if isinstance(source, (str, Path)) and not Path(source).exists():
-            raise ReadError("there is no such file", where=str(source))
-        try:
-            document = read(source)
-        except ReadError as error:
-            return _unreadable(error, source)
+        return check_document(source, values=values)
+    if isinstance(source, (str, os.PathLike)) and not Path(source).exists():
+        raise ReadError("there is no such file", where=str(source))
+    try:
+        document = read(source)
+    except ReadError as error:
+        return _unreadable(error, source)
+    return check_document(document, values=values)
+
+
+def check_document(document: Document, *, values: bool = True) -> Report:
+    """The same for a model that was read before."""
     findings = Findings()
     _Checker(findings, document.views, values).model(document.model, Place())
-    report = Report(document.name, document.type, int(document.model.specificationVersion), findings.items)
-    return report
+    return Report(document.name, document.type, int(document.model.specificationVersion), findings.items)
 
 
 def _unreadable(error: ReadError, source: Any) -> Report:
-    name = Path(source).name if isinstance(source, (str, Path)) else getattr(source, "name", "") or "model"
+    name = Path(source).name if isinstance(source, (str, os.PathLike)) else getattr(source, "name", "") or "model"
     findings = Findings()
     findings.add("unreadable", Place(), message=error.message, hint=error.hint)
     return Report(str(name), None, None, findings.items)
@@ -80,6 +84,9 @@ class _Checker:
         field = "specificationVersion"
         if version == 0:
             self.findings.add("version-missing", place, field, f"lie between 1 and {versions.NEWEST}", "none")
+        elif version < 0:
+            # Apple's check compares with an upper bound only
+            self.findings.add("version-negative", place, field, f"lie between 1 and {versions.NEWEST}", str(version))
         elif version > versions.NEWEST:
             self.findings.add("version-unknown", place, field, f"be at most {versions.NEWEST}", str(version))
         if not model.isUpdatable:
@@ -87,7 +94,7 @@ class _Checker:
         if version < versions.UPDATABLE:
             required = f"be at least {versions.UPDATABLE} for isUpdatable"
             self.findings.add("version-feature", place, field, required, str(version))
-        if kind not in _UPDATABLE:
+        if kind is not None and kind not in _UPDATABLE:
             required = f"not be set for the model type {kind}"
             self.findings.add("model-type-updatable", place, "isUpdatable", required)
 

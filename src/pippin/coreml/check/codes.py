@@ -11,8 +11,8 @@ SEVERITIES = ("error", "warning", "note")
 class Code:
     """One kind of finding.
 
-    ``fatal`` tells that such a network cannot run; an error that is not fatal is one that Apple's systems refuse and
-    Pippin runs all the same. ``apple`` tells whether Apple's own check has the rule.
+    ``fatal`` tells that such a model cannot even be loaded; an error that is not fatal is one that Apple's systems
+    refuse and Pippin lives with. ``apple`` tells whether Apple's own check has the rule.
     """
 
     name: str
@@ -38,7 +38,8 @@ def group(name: str, title: str, rows: str, *, apple: bool = True) -> None:
     for block in rows.strip().split("\n\n"):
         head, meaning, example, remedy = (line.strip() for line in block.strip().splitlines())
         code, severity = head.split()
-        assert code not in CODES and severity.rstrip("!") in SEVERITIES, code
+        assert code not in CODES, code
+        assert severity.rstrip("!") in SEVERITIES, code
         CODES[code] = Code(
             code, severity.rstrip("!"), name, severity.endswith("!"), apple, meaning, example, remedy.strip("-")
         )
@@ -245,7 +246,7 @@ group(
     The name of a layer instead of its output.
     Name the output of the last layer.
 
-    output-not-produced error!
+    output-not-produced error
     No layer writes a blob of an output's name.
     An output 'prob' where the last layer writes 'prob:0'.
     Rename the output or the blob.
@@ -291,7 +292,7 @@ group(
     A softmax with two inputs.
     Name as many blobs as the layer kind takes.
 
-    layer-outputs error!
+    layer-outputs error
     A layer has too few or too many outputs.
     A uniDirectionalLSTM with one output.
     Name as many blobs as the layer kind yields.
@@ -430,7 +431,7 @@ group(
     weights-count error!
     The number of weights is not what the layer's sizes make it.
     A convolution of 3 x 3 x 16 x 32 with 4,600 values.
-    Correct the sizes; the hint is often in kernelChannels or nGroups.
+    Correct the sizes of the layer; kernelChannels and nGroups are the usual suspects.
 
     weights-quantization error!
     The quantisation is incomplete: bits, scale, bias or table.

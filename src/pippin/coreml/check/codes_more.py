@@ -171,6 +171,11 @@ group(
     A cumSum layer (version 5) in a model of version 4.
     Raise specificationVersion so that older systems refuse the model rather than fail.
 
+    version-negative warning
+    The declared specificationVersion is negative, though Apple's check lets it pass.
+    specificationVersion is -1.
+    Set specificationVersion to the smallest version that has all the features used.
+
     labels-count warning
     There are not as many labels as probabilities.
     1,000 labels for 1,001 probabilities.

@@ -44,14 +44,16 @@ def check_description(model: Any, place: Place, findings: Findings) -> None:
 
 
 def _check_interface(description: Any, version: int, kind: str | None, place: Place, findings: Findings) -> None:
-    if not len(description.input):
+    if kind is None:
+        pass  # told already, and what a model may lack depends on its type
+    elif not len(description.input):
         if kind not in _EMPTY_INPUT:
             required = f"hold at least 1 feature for the model type {kind}"
             findings.add("inputs-missing", place, "description.input", required, "none")
         elif version < versions.EMPTY_INPUT:
             required = f"hold at least 1 feature before specificationVersion {versions.EMPTY_INPUT}"
             findings.add("inputs-missing", place, "description.input", required, f"none at version {version}")
-    if not len(description.output):
+    if kind is not None and not len(description.output):
         findings.add("outputs-missing", place, "description.output", "hold at least 1 feature", "none")
     for side in ("input", "output", "state"):
         check_features(getattr(description, side), side, version, place, findings)
@@ -84,6 +86,8 @@ def _check_optional(description: Any, version: int, kind: str | None, place: Pla
             continue
         where = versions.feature_place(place, "input", feature)
         field = "type.multiArrayType.defaultOptionalValue"
+        if kind is None:
+            continue
         if kind not in _DEFAULTS:
             findings.add("default-not-allowed", where, field, f"not be set for the model type {kind}")
         elif version < versions.OPTIONAL_DEFAULT:
@@ -96,7 +100,7 @@ def _check_optional(description: Any, version: int, kind: str | None, place: Pla
         if len(description.input) and not needed:
             required = "hold at least 1 feature that is neither optional nor a state"
             findings.add("inputs-all-optional", place, "description.input", required, "none")
-    elif kind not in _OPTIONAL:
+    elif kind is not None and kind not in _OPTIONAL:
         for feature in optional:
             where = versions.feature_place(place, "input", feature)
             required = f"not be set for the model type {kind}"
@@ -132,7 +136,7 @@ class _Feature:
 
     def since(self, version: int, what: str) -> None:
         """``what`` came with a version of the format."""
-        if self.version < version:
+        if self.version < version > 1:
             self.add("version-feature", "specificationVersion", f"be at least {version} for {what}", str(self.version))
 
     def check(self) -> None:

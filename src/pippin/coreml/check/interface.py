@@ -40,7 +40,7 @@ def check_network(model: Any, place: Place, findings: Findings, views: Sequence[
     if nd:
         _set_ranks(network, description, scope)
     Graph(scope, place, findings, views, nd=nd).check(network)
-    _check_outputs(description, kind, scope, place, findings)
+    _check_outputs(network, description, scope, place, findings)
     if kind == "neuralNetworkClassifier":
         check_classifier(network, description, place, findings)
         name = network.labelProbabilityLayerName
@@ -48,7 +48,7 @@ def check_network(model: Any, place: Place, findings: Findings, views: Sequence[
             required = "name a blob that a layer writes"
             findings.add("label-probability-layer", place, f"{kind}.labelProbabilityLayerName", required, show(name))
     elif kind == "neuralNetworkRegressor":
-        _check_regressor(description, place, findings)
+        _check_predicted(description, ("doubleType", "multiArrayType"), place, findings)
     return scope
 
 
@@ -116,8 +116,10 @@ def _set_ranks(network: Any, description: Any, scope: Scope) -> None:
             scope.set_rank(feature.name, 5 if network.imageInputShapeMapping == _RANK5_IMAGE else 4)
 
 
-def _check_outputs(description: Any, kind: str, scope: Scope, place: Place, findings: Findings) -> None:
+def _check_outputs(network: Any, description: Any, scope: Scope, place: Place, findings: Findings) -> None:
     """Every output is a blob that a layer writes, labels and probabilities of a classifier excepted."""
+    kind = f"n{network.DESCRIPTOR.name[1:]}"
+    last = list(network.layers[-1].output) if len(network.layers) else []
     predicted = {description.predictedFeatureName}
     if kind == "neuralNetworkClassifier":
         predicted.add(description.predictedProbabilitiesName)
@@ -133,7 +135,8 @@ def _check_outputs(description: Any, kind: str, scope: Scope, place: Place, find
         if not scope.own.get(name):
             code = "output-not-produced-accepted" if kind == "neuralNetworkRegressor" else "output-not-produced"
             found = "an input of the model" if name in scope.own else "none writes it"
-            findings.add(code, where, "name", "be a blob that a layer writes", found)
+            hint = f"the last layer writes {show(last)}" if last else None
+            findings.add(code, where, "name", "be a blob that a layer writes", found, hint=hint)
 
 
 def check_classifier(classifier: Any, description: Any, place: Place, findings: Findings, *, label: str = "") -> None:
@@ -170,7 +173,3 @@ def _check_predicted(description: Any, wanted: Sequence[str], place: Place, find
     elif types[0] not in wanted:
         required = f"name an output of type {' or '.join(wanted)}"
         findings.add("predicted-feature", place, field, required, f"{show(name)} of {types[0]}")
-
-
-def _check_regressor(description: Any, place: Place, findings: Findings) -> None:
-    _check_predicted(description, ("doubleType", "multiArrayType"), place, findings)

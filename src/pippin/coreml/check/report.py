@@ -47,7 +47,8 @@ class Finding:
 
     ``code`` is stable and listed in the reference; ``severity`` is "error", "warning" or "note"; ``field`` is the
     field in the format's own spelling; ``required`` and ``found`` say what has to be there and what is; ``hint`` is a
-    remedy or empty. ``fatal`` tells that the network cannot run, here or anywhere.
+    remedy or empty. ``fatal`` tells that such a model cannot even be loaded; an error that is not fatal is one that
+    Apple's systems refuse and Pippin lives with.
     """
 
     code: str
@@ -96,7 +97,7 @@ class Report:
 
     @property
     def fatal(self) -> list[Finding]:
-        """The findings for which the network cannot run."""
+        """The findings for which the model cannot be loaded."""
         return [finding for finding in self.findings if finding.fatal]
 
     def of(self, severity: str) -> list[Finding]:
@@ -202,7 +203,7 @@ def show(value: object) -> str:
     if isinstance(value, (bool, int, float)):
         return f"{value:.7g}" if isinstance(value, float) else str(value)
     if isinstance(value, Iterable):
-        items = []
+        items: list[str] = []
         for item in value:
             if len(items) == _SHOWN:
                 items.append("…")

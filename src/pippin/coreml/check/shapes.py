@@ -120,7 +120,7 @@ def check_shapes(model: Any, network: Any, place: Place, findings: Findings) -> 
         shapes.changed = False
         for index, layer in enumerate(network.layers):
             kind = layer.WhichOneof("layer")
-            if index in dead or kind not in RULES or not layer.input and kind != "loadConstant" or not layer.output:
+            if index in dead or kind not in RULES or (not layer.input and kind != "loadConstant") or not layer.output:
                 continue
             try:
                 RULES[kind](shapes, layer, getattr(layer, kind))

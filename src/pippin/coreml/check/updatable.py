@@ -207,7 +207,8 @@ class _Check:
             differing = next((f for f in training if f.name in inputs), None)
             found = "none"
             if differing is not None:
-                found = f"{show(differing.name)}, which differs ({type_difference(differing.type, inputs[differing.name][0])})"
+                difference = type_difference(differing.type, inputs[differing.name][0])
+                found = f"{show(differing.name)}, which differs ({difference})"
             self.add("update-inputs", field, "hold an input of the model", found)
         self.target(own)
 

@@ -19,22 +19,19 @@ FLOAT16 = 7
 STATE = EMPTY_INPUT = FUNCTIONS = 9
 INT8 = 10
 
-IOS12 = frozenset(
-    """
-    convolution innerProduct batchnorm activation pooling padding concat lrn softmax split add multiply unary upsample bias
-    l2normalize reshape flatten permute reduce loadConstant scale simpleRecurrent gru uniDirectionalLSTM
-    biDirectionalLSTM crop average max min dot mvn embedding sequenceRepeat reorganizeData slice custom resizeBilinear
-    cropResize
-    """.split()
-)
+_IOS12 = """
+convolution innerProduct batchnorm activation pooling padding concat lrn softmax split add multiply unary upsample bias
+l2normalize reshape flatten permute reduce loadConstant scale simpleRecurrent gru uniDirectionalLSTM biDirectionalLSTM
+crop average max min dot mvn embedding sequenceRepeat reorganizeData slice custom resizeBilinear cropResize
+"""
+_V5 = "cumSum oneHot clampedReLU argSort pooling3d globalPooling3d sliceBySize convolution3d"
+IOS12 = frozenset(_IOS12.split())
 """Layer kinds that networks of versions 1 to 3 may use (``is_ios12`` has the exceptions)."""
 
 _V3_LAYERS = frozenset({"resizeBilinear", "cropResize"})
-_V5_LAYERS = frozenset("cumSum oneHot clampedReLU argSort pooling3d globalPooling3d sliceBySize convolution3d".split())
-_V3_TYPES = frozenset("customModel textClassifier wordTagger nonMaximumSuppression bayesianProbitRegressor".split())
-_V4_TYPES = frozenset(
-    "kNearestNeighborsClassifier linkedModel itemSimilarityRecommender soundAnalysisPreprocessing".split()
-)
+_V5_LAYERS = frozenset(_V5.split())
+_V3_TYPES = ("customModel", "textClassifier", "wordTagger", "nonMaximumSuppression", "bayesianProbitRegressor")
+_V4_TYPES = ("kNearestNeighborsClassifier", "linkedModel", "itemSimilarityRecommender", "soundAnalysisPreprocessing")
 _OTHER_TYPES = {"serializedModel": 5, "mlProgram": 6, "audioFeaturePrint": 6, "classConfidenceThresholding": 8}
 _TYPES = dict.fromkeys(_V3_TYPES, 3) | dict.fromkeys(_V4_TYPES, 4) | _OTHER_TYPES
 

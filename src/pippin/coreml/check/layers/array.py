@@ -43,7 +43,7 @@ def reverse(layer: Layer) -> None:
 @rule("stack")
 def stack(layer: Layer) -> None:
     if len(layer.tensors_in) > 1:
-        layer.same_ranks(*layer.tensors_in[:2], "inputTensor[0] and inputTensor[1]")
+        layer.same_ranks(layer.tensors_in[0], layer.tensors_in[1], "inputTensor[0] and inputTensor[1]")
     layer.axis(extra=1)
 
 
