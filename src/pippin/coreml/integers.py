@@ -89,9 +89,8 @@ def traced(x: Value) -> bool:
 
 def shape_vector(g: Context, x: Value, name: str) -> Value:
     """A blob that holds a shape as an int64 vector whose length is known."""
+    require(x.rank == 1, f"{name} must have rank 1, got {x.rank}")
     x = g.integer(x)
-    if x.rank != 1:
-        x = g.reshape(x, [-1])
     if not isinstance(x.shape[0], int):
         raise UnsupportedError(f"{name} must be a vector whose length is known")
     return x

@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import CheckError
 from ...graph.ir import Value
 from ..integers import alike
-from ..lowering import Context, lowering
+from ..lowering import Context, lowering, require
 
 FUNCTIONS = {
     "sin": ("Sin", "the sine"),
@@ -87,10 +87,11 @@ def exp2(g: Context, p: Any, x: Value) -> Value:
 def clip(g: Context, p: Any, x: Value) -> Value:
     """y = min(max(x, minVal), maxVal), element by element.
 
-    x (…) → y same shape; where minVal is above maxVal, y = maxVal. Source: ClipLayerParams.
+    x (…) → y same shape. Source: ClipLayerParams.
     """
     import numpy as np
 
+    require(p.minVal <= p.maxVal, f"minVal must not be above maxVal, got {p.minVal:g} and {p.maxVal:g}")
     x, low, high = alike(g, x, g.constant(np.float32(p.minVal)), g.constant(np.float32(p.maxVal)))
     return g.Clip(x, low, high)
 
