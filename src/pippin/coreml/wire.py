@@ -240,11 +240,18 @@ class _Splicer:
             pieces.extend(parts)
             total += sum(map(len, parts))
 
+        waiting = self.views_of(start, end) if plan.name in _CUT_IN else []
         kept = position = start
         while position < end:
             at = position
             tag, position = self.reader.varint(position, end)
             number, wire = tag >> 3, tag & 7
+            while waiting and waiting[0].field < number:
+                # weights go where a writer puts them: in the order of field numbers
+                view = waiting.pop(0)
+                add(self.data[kept:at], _varint(view.field << 3 | 2), _varint(len(view.data)), view.data)
+                kept = at
+                self.replaced += 1
             if wire != 2:
                 position = self.reader.skip(at, position, end, wire)
                 continue
@@ -252,11 +259,6 @@ class _Splicer:
             position = inner + length
             if tag == _VIEW_TAG and plan.name in _CUT_IN:
                 add(self.data[kept:at])
-                self.replaced += 1
-                while inner < position:
-                    index, inner = self.reader.varint(inner, position)
-                    view = self.views[index]
-                    add(_varint(view.field << 3 | 2), _varint(len(view.data)), view.data)
                 kept = position
             elif number in plan.descend:
                 seen = self.replaced
@@ -268,6 +270,25 @@ class _Splicer:
                     kept = position
         add(self.data[kept:end])
         return pieces, total
+
+    def views_of(self, start: int, end: int) -> list[View]:
+        """The views that a message names, which it does in its last field, sorted by the field they belong to."""
+        found: list[View] = []
+        position = start
+        while position < end:
+            at = position
+            tag, position = self.reader.varint(position, end)
+            if tag & 7 != 2:
+                position = self.reader.skip(at, position, end, tag & 7)
+                continue
+            length, position = self.reader.varint(position, end)
+            if tag == _VIEW_TAG:
+                stop, inner = position + length, position
+                while inner < stop:
+                    index, inner = self.reader.varint(inner, stop)
+                    found.append(self.views[index])
+            position += length
+        return sorted(found, key=lambda view: view.field)
 
 
 def _varint(value: int) -> bytes:
