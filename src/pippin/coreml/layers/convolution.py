@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import CheckError
-from ...graph.composites.conv import Padding, conv, conv_transpose
+from ...graph.composites.conv import Padding, conv, deconv
 from ...graph.ir import Value
 from ..lowering import Context, lowering, require
 
@@ -63,25 +63,11 @@ def _deconvolution(
     # a scale for each output channel: with groups, axis 1 holds those of one group only
     array = g.weights.array(p.weights, (channels, out // groups, *kernel), axis=1)
     w = g.constant(array, name=f"{g.prefix}/weights")
-    pads = padding(p, "ConvolutionPaddingType")
-    begin, end = [], []
-    for axis in range(2):
-        # «same» multiplies the size by the stride: k - stride elements go, or come at the end where that is negative
-        total = kernel[axis] - stride[axis] if pads.same else pads.begin[axis] + pads.end[axis]
-        start = max(total, 0) // 2 if pads.same == "upper" else max(total, 0) - max(total, 0) // 2
-        begin.append(start if pads.same else pads.begin[axis])
-        end.append(total - begin[axis])
     sizes = [int(size) for size in p.outputShape]
-    if not sizes:
-        return conv_transpose(g, x, w, bias, stride=stride, begin=begin, end=end, group=groups)
-    require(len(sizes) == 2 and min(sizes) > 0, f"outputShape must hold 2 positive integers, got {sizes}")
-    # the given size decides; where it starts is what the padding says
-    spatial = x.shape[2:]
-    if not all(isinstance(size, int) for size in spatial):
-        y = conv_transpose(g, x, w, bias, stride=stride, begin=begin, end=[1 - s for s in stride], group=groups)
-        return g.Slice(y, [0, 0], sizes, [2, 3])
-    end = [(int(d) - 1) * s + k - b - o for d, s, k, b, o in zip(spatial, stride, kernel, begin, sizes, strict=True)]
-    return conv_transpose(g, x, w, bias, stride=stride, begin=begin, end=end, group=groups)
+    require(
+        not sizes or (len(sizes) == 2 and min(sizes) > 0), f"outputShape must hold 2 positive integers, got {sizes}"
+    )
+    return deconv(g, x, w, bias, stride=stride, padding=padding(p, "ConvolutionPaddingType"), sizes=sizes, group=groups)
 
 
 def pair(values: Any, field: str, default: tuple[int, int]) -> tuple[int, int]:

@@ -71,6 +71,42 @@ def conv(
     return result
 
 
+def deconv(
+    g: Builder,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    *,
+    stride: Sequence[int],
+    padding: Padding,
+    dilation: Sequence[int] | None = None,
+    sizes: Sequence[int] = (),
+    group: int = 1,
+) -> Value:
+    """x (N,C,…), w (C,O/group,k…) → y (N,O,…): what padding says is cropped off, or y begins there and has ``sizes``.
+
+    «Same» multiplies each size by the stride: k - stride elements go, or come at the end where that is negative.
+    """
+    kernel = [1 + (int(k) - 1) * d for k, d in zip(w.shape[2:], dilation or [1] * len(stride), strict=True)]
+    begin, end = [], []
+    for axis, (k, s) in enumerate(zip(kernel, stride, strict=True)):
+        total = k - s if padding.same else padding.begin[axis] + padding.end[axis]
+        less = max(total, 0) // 2
+        start = less if padding.same == "upper" else max(total, 0) - less
+        begin.append(start if padding.same else padding.begin[axis])
+        end.append(total - begin[axis])
+    given: dict[str, Any] = {"stride": stride, "begin": begin, "dilation": dilation, "group": group}
+    if not sizes:
+        return conv_transpose(g, x, w, bias, end=end, **given)
+    spatial = x.shape[2:]
+    if not all(isinstance(size, int) for size in spatial):
+        # as much as there may be behind the crop, then what is wanted of it
+        y = conv_transpose(g, x, w, bias, end=[1 - s for s in stride], **given)
+        return g.Slice(y, [0] * len(sizes), sizes, list(range(2, x.rank)))
+    end = [(int(d) - 1) * s + k - b - o for d, s, k, b, o in zip(spatial, stride, kernel, begin, sizes, strict=True)]
+    return conv_transpose(g, x, w, bias, end=end, **given)
+
+
 def conv_transpose(
     g: Builder,
     x: Value,
