@@ -331,10 +331,10 @@ class ImageInput:
 
 
 def _transposed_picture(value: Any, gray: bool) -> str:
-    if value.ndim == 3 and value.shape[0] in (1, 3):
-        return "channels come last: array.transpose(1, 2, 0)"
     if value.ndim == 3 and value.shape[2] == 4:
         return "drop the alpha channel: array[:, :, :3]"
+    if value.ndim == 3 and value.shape[0] in (1, 3):
+        return "channels come last: array.transpose(1, 2, 0)"
     return "convert it to gray first" if gray and value.ndim == 3 else ""
 
 
