@@ -95,7 +95,10 @@ def fill(message: Any, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         field_ = message.DESCRIPTOR.fields_by_name[name]
         target = getattr(message, name)
-        if field_.message_type and isinstance(value, Mapping) and not hasattr(target, "MapCreate"):
+        if hasattr(target, "GetEntryClass"):  # a map of messages
+            for key, item in value.items():
+                fill(target[key], item)
+        elif field_.message_type and isinstance(value, Mapping):
             target.SetInParent()
             fill(target, value)
         elif field_.message_type and field_.message_type.name == "WeightParams":
