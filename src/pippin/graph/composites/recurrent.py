@@ -1,0 +1,340 @@
+"""Recurrent layers: ONNX's LSTM, GRU and RNN, and a Scan where a cell must be clipped.
+
+Shapes: T steps, B batch, I input, H hidden, D directions (2 for "bidirectional"). Gates in ONNX's order: LSTM i, o, f,
+c; GRU z, r, h.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..builder import Builder
+from ..ir import Value
+
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+"""Direction → for each pass whether it runs backwards."""
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A function of a gate, by the name that ONNX's recurrent operators give it."""
+
+    name: str
+    alpha: float | None = None
+    beta: float | None = None
+
+    @property
+    def bound(self) -> float:
+        """The largest absolute value of the function."""
+        if self.name == "ScaledTanh":
+            return abs(self.alpha or 0.0)
+        return 1.0 if self.name in ("Sigmoid", "HardSigmoid", "Tanh") else math.inf
+
+    @property
+    def gate(self) -> bool:
+        """Whether all values lie between 0 and 1."""
+        return self.name in ("Sigmoid", "HardSigmoid")
+
+    def apply(self, g: Builder, x: Value) -> Value:
+        """The function as operators of its own."""
+        match self.name:
+            case "Affine":
+                return g.Add(g.Mul(x, self.alpha), self.beta)
+            case "ScaledTanh":
+                return g.Mul(g.Tanh(g.Mul(x, self.beta)), self.alpha)
+            case "HardSigmoid":
+                return g.HardSigmoid(x, alpha=self.alpha, beta=self.beta)
+        return g.emit(self.name, x)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Weights of a recurrent layer: w (D,n·H,I), r (D,n·H,H), bias (D,n·H) or None, peephole (D,3·H) or None."""
+
+    w: Value
+    r: Value
+    bias: Value | None = None
+    peephole: Value | None = None
+
+    @property
+    def hidden(self) -> int:
+        return int(self.r.shape[-1])
+
+    def of(self, g: Builder, direction: int) -> Cell:
+        """The weights of one direction, with D = 1."""
+        if self.w.shape[0] == 1:
+            return self
+
+        def part(x: Value | None) -> Value | None:
+            if x is None:
+                return None
+            if x.data is not None:
+                return g.constant(x.data[direction : direction + 1], name=f"{x.name}/{direction}")
+            result: Value = g.Slice(x, [direction], [direction + 1], [0])
+            return result
+
+        w, r = part(self.w), part(self.r)
+        assert w is not None
+        assert r is not None
+        return Cell(w, r, part(self.bias), part(self.peephole))
+
+
+def lstm(
+    g: Builder,
+    x: Value,
+    cell: Cell,
+    h: Value | None,
+    c: Value | None,
+    *,
+    activations: Sequence[Activation],
+    direction: str = "forward",
+    coupled: bool = False,
+    gate_clip: float = math.inf,
+    cell_clip: float = math.inf,
+) -> tuple[Value, Value, Value]:
+    """x (T,B,I), h and c (D,B,H) or None for zeros → y (T,D,B,H), the last h and c (D,B,H).
+
+    i, f, o = f(clip(W·xₜ + R·hₜ₋₁ + p⊙c + b)), z = g(clip(…)), cₜ = clip(f⊙cₜ₋₁ + i⊙z), hₜ = o⊙h(cₜ); ``activations``
+    hold f, g, h for each direction; ``coupled``: f = 1 - i. Sums are clipped at ``gate_clip``, cells at ``cell_clip``.
+
+    ONNX's LSTM does not clip the cell. With gates in [0, 1] the cell grows by the largest |g| a step at most, so it
+    serves where that cannot reach the threshold: for certain, or by a look at the initial cell when the network runs.
+    """
+    fast = _Lstm(cell, list(activations), direction, coupled, gate_clip)
+    limit = max(a.bound for a in activations[1::3])
+    gated = all(a.gate for a in activations[0::3])
+    if math.isinf(cell_clip):
+        return fast.operator(g, x, h, c)
+    if not gated or math.isinf(limit):
+        return fast.scan(g, x, h, c, cell_clip)
+    steps = x.shape[0]
+    growth = 0.0 if coupled else steps * limit if isinstance(steps, int) else None
+    if growth is not None and max(growth, limit if coupled else 0.0) > cell_clip:
+        return fast.scan(g, x, h, c, cell_clip)
+    if growth is not None and c is None:
+        return fast.operator(g, x, h, c)
+    return fast.decided(g, x, h, c, cell_clip, 0.0 if coupled else limit)
+
+
+@dataclass(frozen=True)
+class _Lstm:
+    cell: Cell
+    activations: list[Activation]
+    direction: str
+    coupled: bool
+    gate_clip: float
+
+    def operator(self, g: Builder, x: Value, h: Value | None, c: Value | None) -> tuple[Value, Value, Value]:
+        """As ONNX's LSTM."""
+        result: tuple[Value, Value, Value] = g.LSTM(
+            x,
+            self.cell.w,
+            self.cell.r,
+            _bias(g, self.cell, 4),
+            None,
+            h,
+            c,
+            self.cell.peephole,
+            outputs=3,
+            direction=self.direction,
+            hidden_size=self.cell.hidden,
+            input_forget=1 if self.coupled else None,
+            **_attributes(self.activations, ("Sigmoid", "Tanh", "Tanh"), self.gate_clip),
+        )
+        return result
+
+    def decided(
+        self, g: Builder, x: Value, h: Value | None, c: Value | None, cell_clip: float, limit: float
+    ) -> tuple[Value, Value, Value]:
+        """Whichever is right for this run: the operator where |c₀| + T·limit stays below the threshold."""
+        reach = g.Mul(g.cast(g.vector([g.size(x, 0)]), "float32"), limit)
+        if c is not None:
+            reach = g.Add(g.reshape(g.ReduceMax(g.Abs(c), keepdims=0), [1]), reach)
+        condition = g.LessOrEqual(reach, cell_clip)
+        branches = {}
+        for name, function in (("then_branch", self.operator), ("else_branch", self.scan)):
+            inner = g.subgraph(name)
+            extra = () if name == "then_branch" else (cell_clip,)
+            results = function(inner, x, h, c, *extra)
+            for value in results:
+                inner.output(value)
+            branches[name] = inner.graph
+        types = [(value.dtype, value.shape) for value in self._shapes(g, x)]
+        outputs: tuple[Value, Value, Value] = g.append("If", [g.reshape(condition, [])], branches, types)
+        return outputs
+
+    def _shapes(self, g: Builder, x: Value) -> list[Value]:
+        count = len(DIRECTIONS[self.direction])
+        state = Value("", x.dtype, (count, x.shape[1], self.cell.hidden))
+        return [Value("", x.dtype, (x.shape[0], *state.shape)), state, state]
+
+    def scan(
+        self, g: Builder, x: Value, h: Value | None, c: Value | None, cell_clip: float
+    ) -> tuple[Value, Value, Value]:
+        """As a Scan, one for each direction."""
+        results = []
+        for index, backwards in enumerate(DIRECTIONS[self.direction]):
+            cell, functions = self.cell.of(g, index), self.activations[3 * index : 3 * index + 3]
+            states = [_state(g, x, value, index, cell.hidden) for value in (h, c)]
+            results.append(self._pass(g, x, cell, states, functions or self.activations[:3], backwards, cell_clip))
+        y, last_h, last_c = (
+            [g.Unsqueeze(result[position], [axis]) for result in results] for position, axis in ((0, 1), (1, 0), (2, 0))
+        )
+        if len(results) == 1:
+            return y[0], last_h[0], last_c[0]
+        return g.Concat(*y, axis=1), g.Concat(*last_h, axis=0), g.Concat(*last_c, axis=0)
+
+    def _pass(
+        self,
+        g: Builder,
+        x: Value,
+        cell: Cell,
+        states: list[Value],
+        activations: Sequence[Activation],
+        backwards: bool,
+        cell_clip: float,
+    ) -> tuple[Value, Value, Value]:
+        """One direction: x (T,B,I), states (B,H) → y (T,B,H), h and c (B,H)."""
+        size = cell.hidden
+        products = g.MatMul(x, _matrix(g, cell.w))
+        if cell.bias is not None:
+            products = g.Add(products, g.reshape(cell.bias, [4 * size]))
+        body = g.subgraph("step")
+        h, c = (body.input(name, x.dtype, states[0].shape) for name in ("h", "c"))
+        gates = body.input("gates", x.dtype, products.shape[1:])
+        gates = body.Add(gates, body.MatMul(h, _matrix(g, cell.r)))
+        i, o, f, z = body.Split(gates, [size] * 4, axis=-1, outputs=4)
+        p: Sequence[Value | None] = (None, None, None)
+        if cell.peephole is not None:
+            p = g.Split(g.reshape(cell.peephole, [3 * size]), [size] * 3, axis=0, outputs=3)
+        gate, block, out = activations
+        i = self._gate(body, gate, i, p[0], c)
+        forget = body.Sub(1.0, i) if self.coupled else self._gate(body, gate, f, p[2], c)
+        cell_ = body.Add(body.Mul(forget, c), body.Mul(i, self._gate(body, block, z, None, c)))
+        cell_ = body.Clip(cell_, -cell_clip, cell_clip)
+        y = body.Mul(self._gate(body, gate, o, p[1], cell_), out.apply(body, cell_))
+        for value in (y, cell_, y):
+            body.output(value)
+        turn = [1] if backwards else None
+        attributes: dict[str, Any] = {"body": body.graph, "num_scan_inputs": 1}
+        if turn:
+            attributes |= {"scan_input_directions": turn, "scan_output_directions": turn}
+        state = (x.dtype, states[0].shape)
+        last_h, last_c, all_h = g.append(
+            "Scan", [*states, products], attributes, [state, state, (x.dtype, (x.shape[0], *states[0].shape))]
+        )
+        return all_h, last_h, last_c
+
+    def _gate(self, g: Builder, function: Activation, x: Value, peephole: Value | None, c: Value) -> Value:
+        if peephole is not None:
+            x = g.Add(x, g.Mul(peephole, c))
+        if function.bound == math.inf and not math.isinf(self.gate_clip):
+            x = g.Clip(x, -self.gate_clip, self.gate_clip)
+        return function.apply(g, x)
+
+
+def gru(
+    g: Builder,
+    x: Value,
+    cell: Cell,
+    h: Value | None,
+    *,
+    activations: Sequence[Activation],
+    direction: str = "forward",
+    gate_clip: float = math.inf,
+    reset_after: bool = False,
+) -> tuple[Value, Value]:
+    """x (T,B,I), h (D,B,H) or None for zeros → y (T,D,B,H), the last h (D,B,H).
+
+    z, r = f(clip(W·xₜ + R·hₜ₋₁ + b)), n = g(clip(Wₙ·xₜ + Rₙ·(r⊙hₜ₋₁) + bₙ)), hₜ = (1 - z)⊙n + z⊙hₜ₋₁;
+    ``reset_after``: r ⊙ (Rₙ·hₜ₋₁) instead. ``activations`` hold f, g for each direction.
+    """
+    result: tuple[Value, Value] = g.GRU(
+        x,
+        cell.w,
+        cell.r,
+        _bias(g, cell, 3),
+        None,
+        h,
+        outputs=2,
+        direction=direction,
+        hidden_size=cell.hidden,
+        linear_before_reset=1 if reset_after else None,
+        **_attributes(activations, ("Sigmoid", "Tanh"), gate_clip),
+    )
+    return result
+
+
+def rnn(
+    g: Builder,
+    x: Value,
+    cell: Cell,
+    h: Value | None,
+    *,
+    activations: Sequence[Activation],
+    direction: str = "forward",
+    gate_clip: float = math.inf,
+) -> tuple[Value, Value]:
+    """x (T,B,I), h (D,B,H) or None for zeros → y (T,D,B,H), the last h (D,B,H); hₜ = f(clip(W·xₜ + R·hₜ₋₁ + b))."""
+    result: tuple[Value, Value] = g.RNN(
+        x,
+        cell.w,
+        cell.r,
+        _bias(g, cell, 1),
+        None,
+        h,
+        outputs=2,
+        direction=direction,
+        hidden_size=cell.hidden,
+        **_attributes(activations, ("Tanh",), gate_clip),
+    )
+    return result
+
+
+def _attributes(activations: Sequence[Activation], usual: Sequence[str], gate_clip: float) -> dict[str, Any]:
+    """Activations where they are not the usual ones; a clip where a function is not flat beyond it anyway."""
+    attributes: dict[str, Any] = {}
+    names = [a.name for a in activations]
+    if names != list(usual) * (len(names) // len(usual)):
+        attributes["activations"] = names
+        attributes["activation_alpha"] = [a.alpha for a in activations if a.alpha is not None] or None
+        attributes["activation_beta"] = [a.beta for a in activations if a.beta is not None] or None
+    if any(math.isinf(a.bound) for a in activations) and not math.isinf(gate_clip):
+        attributes["clip"] = gate_clip
+    return attributes
+
+
+def _bias(g: Builder, cell: Cell, gates: int) -> Value | None:
+    """The bias as ONNX wants it: with one more for the recurrent product, which is 0 here."""
+    import numpy as np
+
+    bias = cell.bias
+    if bias is None:
+        return None
+    if bias.data is not None:
+        return g.constant(np.concatenate([bias.data, np.zeros_like(bias.data)], 1), name=bias.name)
+    zeros = np.zeros((int(bias.shape[0]), gates * cell.hidden), np.float32)
+    result: Value = g.Concat(bias, zeros, axis=1)
+    return result
+
+
+def _matrix(g: Builder, weights: Value) -> Value:
+    """Weights (1,n,m) as a matrix (m,n) to multiply from the right."""
+    if weights.data is not None:
+        return g.constant(weights.data[0].T, name=weights.name)
+    result: Value = g.Transpose(g.Squeeze(weights, [0]), perm=[1, 0])
+    return result
+
+
+def _state(g: Builder, x: Value, state: Value | None, direction: int, hidden: int) -> Value:
+    """The initial state (B,H) of one direction, zeros if there is none."""
+    if state is None:
+        return g.expand(g.constant([[0.0]]), [g.size(x, 1), hidden])
+    if state.shape[0] == 1:
+        return g.Squeeze(state, [0])
+    import numpy as np
+
+    return g.Gather(state, np.int64(direction), axis=0)
