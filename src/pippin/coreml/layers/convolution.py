@@ -7,11 +7,11 @@ from typing import Any
 
 from ...errors import CheckError
 from ...graph.composites.conv import Padding, conv, deconv
-from ...graph.ir import Value
+from ...graph.ir import Dim, Value
 from ..lowering import Context, lowering, require
 
 
-@lowering("convolution", layout="chw")
+@lowering("convolution", layout="chw", rank=4)
 def convolution(g: Context, p: Any, x: Value, weights: Value | None = None) -> Value:
     """Convolution (cross-correlation) or deconvolution over H and W, in groups.
 
@@ -34,7 +34,7 @@ def convolution(g: Context, p: Any, x: Value, weights: Value | None = None) -> V
     )
     bias = g.weight(p.bias, out, name="bias") if p.hasBias else None
     if p.isDeconvolution:
-        require(weights is None, "a deconvolution takes its weights from the file, not from a second input")
+        require(weights is None, "isDeconvolution takes weights from the file, not from a second input")
         require(channels % groups == 0, f"kernelChannels ({channels}) must be a multiple of nGroups ({groups})")
         return _deconvolution(g, p, x, bias, kernel, stride, groups)
     shape = (out, channels, *kernel)
@@ -44,16 +44,11 @@ def convolution(g: Context, p: Any, x: Value, weights: Value | None = None) -> V
         all(isinstance(have, str) or have == want for have, want in zip(weights.shape, shape, strict=True)),
         f"the weights must have the shape {list(shape)}, got {list(weights.shape)}",
     )
-    return conv(
-        g,
-        x,
-        weights,
-        bias,
-        stride=stride,
-        dilation=pair(p.dilationFactor, "dilationFactor", (1, 1)),
-        padding=padding(p, "ConvolutionPaddingType"),
-        group=groups,
-    )
+    dilation = pair(p.dilationFactor, "dilationFactor", (1, 1))
+    pads = padding(p, "ConvolutionPaddingType")
+    dilated = [1 + (k - 1) * d for k, d in zip(kernel, dilation, strict=True)]
+    fits(x.shape[2:], dilated, pads, ("kernelSize", "kernelSize"))
+    return conv(g, x, weights, bias, stride=stride, dilation=dilation, padding=pads, group=groups, kernel_shape=kernel)
 
 
 def _deconvolution(
@@ -79,11 +74,33 @@ def pair(values: Any, field: str, default: tuple[int, int]) -> tuple[int, int]:
 
 
 def padding(p: Any, oneof: str) -> Padding:
-    """ValidPadding or SamePadding of a convolution or pooling; valid without amounts where none is set."""
-    if p.WhichOneof(oneof) == "same":
+    """ValidPadding or SamePadding of a convolution or pooling."""
+    kind = p.WhichOneof(oneof)
+    require(kind is not None, f"{oneof} must be set: valid or same")
+    if kind == "same":
+        mode = p.same.asymmetryMode
+        require(mode in (0, 1), f"asymmetryMode must be BOTTOM_RIGHT_HEAVY (0) or TOP_LEFT_HEAVY (1), got {mode}")
         return Padding(same="lower" if p.same.asymmetryMode == 1 else "upper")
     top, bottom, left, right = borders(p.valid.paddingAmounts, "paddingAmounts")
     return Padding((top, left), (bottom, right))
+
+
+def fits(sizes: Sequence[Dim], kernel: Sequence[int], padding: Padding, fields: Sequence[str]) -> None:
+    """Raises ``CheckError`` where a kernel (dilated, a size each axis) is larger than the padded input."""
+    for axis, (size, k, field) in enumerate(zip(sizes, kernel, fields, strict=True)):
+        if isinstance(size, int) and not padding.same:
+            padded = size + padding.begin[axis] + padding.end[axis]
+            require(k <= padded, f"{field} must fit into the input: {k} elements with dilation, {padded} with padding")
+
+
+def leaves(sizes: Sequence[Dim], kernel: Sequence[int], stride: Sequence[int], padding: Padding, field: str) -> None:
+    """Raises ``CheckError`` where the padding of a deconvolution crops everything off."""
+    for axis, (size, k, s) in enumerate(zip(sizes, kernel, stride, strict=True)):
+        if isinstance(size, int) and not padding.same:
+            whole, crop = (size - 1) * s + k, padding.begin[axis] + padding.end[axis]
+            require(
+                crop < whole, f"{field} must leave something of the deconvolution: {whole} elements, {crop} to crop"
+            )
 
 
 def borders(amounts: Any, field: str) -> tuple[int, int, int, int]:

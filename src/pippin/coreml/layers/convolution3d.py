@@ -7,6 +7,7 @@ from typing import Any
 from ...graph.composites.conv import conv, deconv
 from ...graph.ir import Value
 from ..lowering import Context, lowering, require
+from .convolution import fits, leaves
 from .pooling import padding3d, triple
 
 
@@ -36,7 +37,9 @@ def convolution3d(g: Context, p: Any, x: Value) -> Value:
     padding = padding3d(p)
     bias = g.weight(p.bias, out, name="bias") if p.hasBias else None
     sizes = [int(size) for size in p.outputShape]
+    dilated = [1 + (k - 1) * d for k, d in zip(kernel, dilation, strict=True)]
     if not p.isDeconvolution:
+        fits(x.shape[2:], dilated, padding, ("kernelDepth", "kernelHeight", "kernelWidth"))
         require(not sizes, "outputShape is for deconvolutions only")
         w = g.weight(p.weights, out, channels // groups, *kernel)
         return conv(g, x, w, bias, stride=stride, dilation=dilation, padding=padding, group=groups)
@@ -44,5 +47,7 @@ def convolution3d(g: Context, p: Any, x: Value) -> Value:
         not sizes or (len(sizes) == 3 and min(sizes) > 0),
         f"outputShape must hold 3 positive integers [D, H, W], got {sizes}",
     )
+    if not sizes:
+        leaves(x.shape[2:], dilated, stride, padding, "customPadding")
     w = g.weight(p.weights, channels, out // groups, *kernel, axis=1)
     return deconv(g, x, w, bias, stride=stride, dilation=dilation, padding=padding, sizes=sizes, group=groups)

@@ -9,7 +9,7 @@ from ...graph.composites.conv import Padding
 from ...graph.composites.pool import global_pool, pool
 from ...graph.ir import Value
 from ..lowering import Context, lowering, require
-from .convolution import padding, pair
+from .convolution import fits, padding, pair
 
 KINDS = {0: "max", 1: "mean", 2: "norm"}
 
@@ -21,8 +21,8 @@ def pooling(g: Context, p: Any, x: Value) -> Value:
     MAX: the largest x of the window; AVERAGE: Σx / count; L2: √Σx². Padding takes part in no maximum, adds nothing to a
     sum, and counts as kernel elements in a mean unless ``avgPoolExcludePadding`` is set.
     x (N,C,H,W) → y (N,C,H',W'), global (N,C,1,1). Valid: H' = ⌊(H + top + bottom - kH) / stride⌋ + 1;
-    same: ⌈H / stride⌉; includeLastPixel: ⌈(H + 2·padding - kH) / stride⌉ + 1, one less where padding is given and the last window would
-    begin at or behind H + padding.
+    same: ⌈H / stride⌉; includeLastPixel: ⌈(H + 2·padding - kH) / stride⌉ + 1, one less where padding is given and
+    the last window would begin at or behind H + padding.
     Defaults: kernelSize [3,3], stride [1,1], no padding; ``globalPooling`` ignores them.
     Differs: a window that holds nothing but padding has the maximum -3.4e38. Source: PoolingLayerParams.
     """
@@ -32,13 +32,16 @@ def pooling(g: Context, p: Any, x: Value) -> Value:
     name = p.WhichOneof("PoolingPaddingType")
     require(name is not None, "PoolingPaddingType must be set: valid, same or includeLastPixel")
     complete = name == "includeLastPixel"
+    kernel = pair(p.kernelSize, "kernelSize", (3, 3))
+    pads = _symmetric(p.includeLastPixel) if complete else padding(p, "PoolingPaddingType")
+    fits(x.shape[2:], kernel, pads, ("kernelSize", "kernelSize"))
     return pool(
         g,
         x,
         kind,
-        kernel=pair(p.kernelSize, "kernelSize", (3, 3)),
+        kernel=kernel,
         stride=pair(p.stride, "stride", (1, 1)),
-        padding=_symmetric(p.includeLastPixel) if complete else padding(p, "PoolingPaddingType"),
+        padding=pads,
         complete=complete,
         count_padding=not p.avgPoolExcludePadding,
     )
@@ -62,12 +65,13 @@ def pooling3d(g: Context, p: Any, x: Value) -> Value:
     Source: Pooling3DLayerParams.
     """
     require(x.rank == 5, f"the input must have rank 5 [N,C,D,H,W], got {x.rank}")
-    pads = padding3d(p)
+    pads, kernel = padding3d(p), triple(p, "kernel")
+    fits(x.shape[2:], kernel, pads, ("kernelDepth", "kernelHeight", "kernelWidth"))
     return pool(
         g,
         x,
         kind_of(p.type, {0: "max", 1: "mean"}, "MAX (0) or AVERAGE (1)"),
-        kernel=triple(p, "kernel"),
+        kernel=kernel,
         stride=triple(p, "stride"),
         padding=pads,
         count_padding=not p.countExcludePadding,

@@ -90,9 +90,9 @@ def crop_resize(g: Context, p: Any, x: Value, boxes: Value) -> Value:
     """Boxes of the input, each resized to one size by linear interpolation.
 
     x (1,B,C,H,W), boxes (N,1,4,1,1) → y (N,B,C,H',W'), each box from each image; boxes (N,1,5,1,1), whose first number
-    is that of an image → y (N,1,C,H',W'). [H', W'] = targetSize. A box is [h0,w0,h1,w1], [w0,h0,w1,h1], or by
-    its centre [h,w,height,width], [w,h,width,height] (``boxIndicesMode``), in pixels or, with ``normalizedCoordinates``, in parts of
-    H-1 and W-1, times spatialScale. Points of an axis with N points between a and b, X = b - a + 1:
+    is that of an image → y (N,1,C,H',W'). [H', W'] = targetSize. A box is [h0,w0,h1,w1], [w0,h0,w1,h1], or by its
+    centre [h,w,height,width], [w,h,width,height] (``boxIndicesMode``), in pixels or, with ``normalizedCoordinates``, in
+    parts of H-1 and W-1, times spatialScale. Points of an axis with N points between a and b, X = b - a + 1:
     STRICT_ALIGN_ENDPOINTS_MODE a + i·(b-a)/(N-1); ALIGN_ENDPOINTS_MODE the same, (a+b)/2 if N is 1;
     UPSAMPLE_MODE min(b, a + i·X/N); ROI_ALIGN_MODE min(b, a + (i + ½)·max(1, X-1)/N); all moved into the image.
     Defaults: targetSize [1,1]; spatialScale 0 stands for 1. Source: CropResizeLayerParams.

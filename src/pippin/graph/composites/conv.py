@@ -8,6 +8,8 @@ from typing import Any
 
 from ..builder import Builder
 from ..ir import Value
+from .pad import pad
+from .sizes import at_least, minus, same_padding
 
 
 @dataclass(frozen=True)
@@ -55,20 +57,36 @@ def conv(
     dilation: Sequence[int],
     padding: Padding,
     group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
 ) -> Value:
-    """x (N,C,…), w (O,C/group,k…) → y (N,O,…)."""
-    kernel = [1 + (int(k) - 1) * d for k, d in zip(w.shape[2:], dilation, strict=True)]
+    """x (N,C,…), w (O,C/group,k…) → y (N,O,…); ``kernel_shape`` where w's own is not known."""
+    shape = kernel_shape or [int(k) for k in w.shape[2:]]
+    kernel = [1 + (k - 1) * d for k, d in zip(shape, dilation, strict=True)]
+    attributes = padding.attributes(x.shape[2:], kernel, stride)
+    if "auto_pad" in attributes and not automatic(kernel, stride, dilation):
+        attributes = {}
+        upper = padding.same == "upper"
+        amounts = [
+            same_padding(g, g.size(x, axis), k, s, upper=upper)
+            for axis, k, s in zip(range(2, x.rank), kernel, stride, strict=True)
+        ]
+        x = pad(g, x, [begin for begin, _ in amounts], [end for _, end in amounts])
     result: Value = g.Conv(
         x,
         w,
         bias,
-        kernel_shape=w.shape[2:],
+        kernel_shape=shape,
         strides=stride,
         dilations=dilation,
         group=group,
-        **padding.attributes(x.shape[2:], kernel, stride),
+        **attributes,
     )
     return result
+
+
+def automatic(kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int] | None = None) -> bool:
+    """Whether the engine can work «same» out: it refuses dilations, and kernels that are smaller than the stride."""
+    return all(k >= s for k, s in zip(kernel, stride, strict=True)) and all(d == 1 for d in dilation or ())
 
 
 def deconv(
@@ -100,9 +118,12 @@ def deconv(
         return conv_transpose(g, x, w, bias, end=end, **given)
     spatial = x.shape[2:]
     if not all(isinstance(size, int) for size in spatial):
-        # as much as there may be behind the crop, then what is wanted of it
-        y = conv_transpose(g, x, w, bias, end=[1 - s for s in stride], **given)
-        return g.Slice(y, [0] * len(sizes), sizes, list(range(2, x.rank)))
+        # all that is behind the crop, zeros up to the wanted size, and no more than that
+        y = conv_transpose(g, x, w, None, end=[0] * len(sizes), **given)
+        axes = range(2, x.rank)
+        more = [at_least(g, minus(g, size, g.size(y, axis)), 0) for size, axis in zip(sizes, axes, strict=True)]
+        y = g.Slice(pad(g, y, [0] * len(sizes), more), [0] * len(sizes), sizes, list(axes))
+        return y if bias is None else g.Add(y, g.reshape(bias, [-1] + [1] * len(sizes)))
     end = [(int(d) - 1) * s + k - b - o for d, s, k, b, o in zip(spatial, stride, kernel, begin, sizes, strict=True)]
     return conv_transpose(g, x, w, bias, end=end, **given)
 

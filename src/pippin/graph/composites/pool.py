@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...errors import CheckError
 from ..builder import Builder, Size
 from ..ir import Value
-from .conv import Padding
+from .conv import Padding, automatic
 from .pad import pad
 from .sizes import ceil_div, plus, same_padding
 
@@ -41,7 +41,7 @@ def pool(
     ``fill``: what the maximum sees in the padding; None: it sees nothing there.
     """
     sizes = [g.size(x, axis) for axis in range(2, x.rank)]
-    if padding.same and fill is None and not x.static:
+    if padding.same and fill is None and not x.static and automatic(kernel, stride):
         return _window(g, x, kind, kernel, stride, count_padding, **padding.attributes(x.shape[2:], kernel, stride))
     begin, end, keep = _amounts(g, sizes, kernel, stride, padding, complete)
     for size, k, before, after in zip(sizes, kernel, begin, end, strict=True):
@@ -57,7 +57,9 @@ def pool(
         y = _window(g, pad(g, x, begin, end, value=value), kind, kernel, stride, True)
         if kind == "mean" and not count_padding:
             ones = g.expand(g.constant(1.0, x.dtype), [1, 1, *sizes])
-            y = g.Div(y, _window(g, pad(g, ones, begin, end), kind, kernel, stride, True))
+            share = _window(g, pad(g, ones, begin, end), kind, kernel, stride, True)
+            # a window of padding alone has the mean 0
+            y = g.Div(y, g.Max(share, 1e-30))
     if any(limit is not None for limit in keep):
         axes = [axis for axis, limit in enumerate(keep) if limit is not None]
         limits = g.vector([limit for limit in keep if limit is not None])
