@@ -101,7 +101,7 @@ def fill(message: Any, values: Mapping[str, Any]) -> None:
         elif field_.message_type and isinstance(value, Mapping):
             target.SetInParent()
             fill(target, value)
-        elif field_.message_type and field_.message_type.name == "WeightParams":
+        elif field_.message_type and field_.message_type.name == "WeightParams" and not hasattr(target, "extend"):
             target.SetInParent()
             target.floatValue.extend(np.asarray(value, np.float32).ravel().tolist())
         elif hasattr(target, "extend"):

@@ -21,28 +21,28 @@ from .report import Finding, Findings, Place, Report
 __all__ = ["CODES", "Code", "Finding", "Report", "check", "check_document"]
 
 
-def check(source: Source | Document, *, values: bool = True) -> Report:
+def check(source: Source | Document, *, values: bool = True, fit: bool = True) -> Report:
     """Judges a model completely.
 
     ``source`` is a path, bytes, a binary file object or a ``Document`` that was read before. ``values=False`` leaves
-    the scan of the weights for NaN and infinities out. What is no model at all is a finding as well
-    (``unreadable``); only a path where there is nothing raises ``ReadError``.
+    the scan of the weights for NaN and infinities out, ``fit=False`` the tries of declared input sizes. What is no
+    model at all is a finding as well (``unreadable``); only a path where there is nothing raises ``ReadError``.
     """
     if isinstance(source, Document):
-        return check_document(source, values=values)
+        return check_document(source, values=values, fit=fit)
     if isinstance(source, (str, os.PathLike)) and not Path(source).exists():
         raise ReadError("there is no such file", where=str(source))
     try:
         document = read(source)
     except ReadError as error:
         return _unreadable(error, source)
-    return check_document(document, values=values)
+    return check_document(document, values=values, fit=fit)
 
 
-def check_document(document: Document, *, values: bool = True) -> Report:
+def check_document(document: Document, *, values: bool = True, fit: bool = True) -> Report:
     """The same for a model that was read before."""
     findings = Findings()
-    _Checker(findings, document.views, values).model(document.model, Place())
+    _Checker(findings, document.views, values, fit).model(document.model, Place())
     return Report(document.name, document.type, int(document.model.specificationVersion), findings.items)
 
 
@@ -56,10 +56,11 @@ def _unreadable(error: ReadError, source: Any) -> Report:
 class _Checker:
     """Checks a model and the models inside it."""
 
-    def __init__(self, findings: Findings, views: Sequence[View], values: bool) -> None:
+    def __init__(self, findings: Findings, views: Sequence[View], values: bool, fit: bool) -> None:
         self.findings = findings
         self.views = views
         self.values = values
+        self.fit = fit
 
     def model(self, model: Any, place: Place) -> None:
         from . import description, pipelines
@@ -102,6 +103,7 @@ class _Checker:
         from . import beyond, interface, shapes, updatable
 
         network = getattr(model, kind)
+        first = len(self.findings.items)
         interface.check_network(model, place, self.findings, self.views)
         known = None
         contradiction = False
@@ -111,8 +113,21 @@ class _Checker:
         if model.isUpdatable:
             updatable.check_updatable(model, place, self.findings, self.views, demote=contradiction)
         beyond.check_beyond(model, place, self.findings, self.views, values=self.values)
+        probabilities = shapes.probabilities(model, known)
+        if self.fit and not contradiction and not any(map(_stops, self.findings.items[first:])):
+            from . import fit
+
+            fitted = fit.check_fit(model, place, self.findings, self.views)
+            if fitted is not None:
+                fit.check_outputs(model, fitted, place, self.findings)
+                probabilities = shapes.probabilities_of(model, fitted.shapes)
         if kind == "neuralNetworkClassifier":
-            beyond.check_labels(model, shapes.probabilities(model, known), place, self.findings)
+            beyond.check_labels(model, probabilities, place, self.findings)
 
 
 _UPDATABLE = (*NETWORKS, "kNearestNeighborsClassifier", "pipeline", "pipelineClassifier", "pipelineRegressor")
+
+
+def _stops(finding: Finding) -> bool:
+    """Whether lowering the network would only repeat what is told already."""
+    return finding.fatal or (finding.severity == "error" and finding.index is not None)

@@ -241,7 +241,7 @@ group(
     Neither stringClassLabels nor int64ClassLabels hold anything.
     Set the labels in the order of the network's probabilities.
 
-    label-probability-layer error!
+    label-probability-layer error
     labelProbabilityLayerName names no blob that a layer writes.
     The name of a layer instead of its output.
     Name the output of the last layer.
@@ -287,7 +287,7 @@ group(
     A layer kind newer than the format.
     Convert the model again.
 
-    layer-inputs error!
+    layer-inputs error
     A layer has too few or too many inputs.
     A softmax with two inputs.
     Name as many blobs as the layer kind takes.
@@ -342,12 +342,12 @@ group(
     A convolution with neither valid nor same padding.
     Set one of the choices.
 
-    parameter-length error!
+    parameter-length error
     A list in a layer's parameters has a wrong length.
     A permute with three axes.
     Give as many values as required.
 
-    parameter-value error!
+    parameter-value error
     A parameter lies outside what is allowed.
     blockSize 1 of reorganizeData.
     Correct the value.
@@ -448,9 +448,9 @@ group(
     int8RawValue in a convolution.
     Store them as rawValue with 8 bits.
 
-    weights-not-quantized error
-    Quantised weights in a layer that does not know them.
-    A quantised gamma of layerNormalization; quantised weights of convolution3d.
+    weights-encoding error
+    Weights in an encoding that the layer does not know.
+    A quantised or float16 gamma of layerNormalization; quantised weights of convolution3d.
     Store them as float32.
     """,
 )

@@ -148,6 +148,28 @@ group(
 )
 
 group(
+    "fit",
+    "Shapes of the whole network",
+    """
+    shape-misfit warning
+    The network cannot take a size that its inputs declare.
+    A range of 64 to 512 pixels before an innerProduct that is made for 224.
+    Narrow the sizes to those that fit, or replace the layer that pins them.
+
+    output-shape warning
+    An output declares another number of values than the network yields.
+    shape [1000] for a blob of [1, 1001].
+    Correct the shape of the output.
+
+    not-supported note
+    Pippin does not run this layer or this value of a parameter.
+    A custom layer without a function.
+    -
+    """,
+    apple=False,
+)
+
+group(
     "beyond",
     "Beyond Apple's rules",
     """

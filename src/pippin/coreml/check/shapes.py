@@ -7,7 +7,7 @@ channel, height and width; a range is ``(low, high)``, ``high`` infinite where n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -193,16 +193,29 @@ def _constrain_array(shapes: Shapes, name: str, array: Any, known: bool) -> None
 
 
 def probabilities(model: Any, shapes: Shapes | None) -> int | None:
-    """How many numbers the blob of class probabilities holds, None where that is not fixed or not known."""
-    if shapes is None:
+    """How many class probabilities a network yields, None where that is not fixed or not known."""
+    if shapes is None or model.WhichOneof("Type") != "neuralNetworkClassifier":
         return None
-    network = model.neuralNetworkClassifier
-    name = network.labelProbabilityLayerName or model.description.predictedProbabilitiesName
-    if name not in shapes.blobs and len(network.layers) and len(network.layers[-1].output):
-        name = network.layers[-1].output[0]
-    if name not in shapes.blobs:
-        return None
-    ranges = [shapes.get(name, axis) for axis in (C, H, W)]
+    name = _probability_blob(model, shapes.blobs)
+    ranges = [shapes.get(name, axis) for axis in (C, H, W)] if name else [ANY]
     if any(low != high for low, high in ranges):
         return None
     return math.prod(low for low, _ in ranges)
+
+
+def probabilities_of(model: Any, shapes: Mapping[str, Sequence[int | str]]) -> int | None:
+    """The same from the true shapes of all blobs."""
+    if model.WhichOneof("Type") != "neuralNetworkClassifier":
+        return None
+    shape = shapes.get(_probability_blob(model, shapes) or "", [""])
+    sizes = [size for size in shape if isinstance(size, int)]
+    return math.prod(sizes) if len(sizes) == len(shape) else None
+
+
+def _probability_blob(model: Any, known: Mapping[str, Any]) -> str | None:
+    """The blob of class probabilities: the one that is named, else the output of the last layer."""
+    network = model.neuralNetworkClassifier
+    names = [network.labelProbabilityLayerName, model.description.predictedProbabilitiesName]
+    if len(network.layers):
+        names += network.layers[-1].output[:1]
+    return next((name for name in names if name in known), None)

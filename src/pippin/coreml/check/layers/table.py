@@ -1,6 +1,6 @@
 """How many inputs and outputs each layer kind has, and which ranks: the facts that are a table.
 
-``inputs / outputs`` as in the format's text: ``1..2 / 1``, ``*`` for no upper bound, ``-`` for not checked. Then the ranks
+``inputs / outputs`` as in the format: ``1..2 / 1``, ``*`` for no upper bound, ``-`` for not checked. Then the ranks
 of the first input and the first output, where known: ``eq`` both the same, ``4..`` at least 4, ``1..5`` between,
 ``5..5`` five.
 """

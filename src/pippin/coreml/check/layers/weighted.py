@@ -191,11 +191,13 @@ def layer_normalization(layer: Layer) -> None:
         if not p.HasField(field):
             layer.add("weights-missing", field, f"hold {wanted:,} values", "none")
         elif field == "gamma" and params.HasField("quantization"):
-            layer.add("weights-not-quantized", field, "not be quantized here", "a quantization")
+            layer.add("weights-encoding", field, "not be quantized here", "a quantization")
         elif not len(p.normalizedShape):
             continue
+        elif not stored.present and wanted:
+            layer.add("weights-missing", field, f"hold {wanted:,} values", "none")
         elif "float32" not in stored.present and wanted:
-            layer.add("weights-missing", field, f"hold {wanted:,} float32 values", stored.described)
+            layer.add("weights-encoding", field, f"hold {wanted:,} float32 values", stored.described)
         else:
             _floats(layer, field, wanted)
 
@@ -231,7 +233,7 @@ def convolution3d(layer: Layer) -> None:
     for field, units in counts.items():
         params = getattr(p, field)
         if layer.stored(params).kind == "quantized":
-            layer.add("weights-not-quantized", field, "not be quantized here", "rawValue with quantization")
+            layer.add("weights-encoding", field, "not be quantized here", "rawValue with quantization")
         else:
             layer.units(field, units)
 
