@@ -174,6 +174,21 @@ _BROADCAST = [
 _TILE = [
     Case("tile", "known answer", {"reps": [2]}, ([1, 2, 3],), expect=([1, 2, 3, 1, 2, 3],)),
     Case("tile", "known answer, both axes", {"reps": [2, 2]}, ([[1, 2]],), expect=([[1, 2, 1, 2], [1, 2, 1, 2]],)),
+    Case(
+        "tile",
+        "known answer, the last axis",
+        {"reps": [2]},
+        ([[1, 2], [3, 4]],),
+        expect=([[1, 2, 1, 2], [3, 4, 3, 4]],),
+    ),
+    Case(
+        "tile",
+        "known answer, one rep as an input",
+        {},
+        ([[1, 2], [3, 4]], [2]),
+        expect=([[1, 2, 1, 2], [3, 4, 3, 4]],),
+        known=(1,),
+    ),
     Case("tile", "the text: reps (1, 2, 6)", {"reps": [1, 2, 6]}, ((2, 4, 2),)),
     Case("tile", "the text: reps (6), ones in front", {"reps": [6]}, ((2, 4, 2),)),
     Case("tile", "the text: reps as an input", {}, ((2, 4, 2), [1, 2, 6]), known=(1,)),
