@@ -33,7 +33,6 @@ def rows() -> list[Case]:
 ROWS = rows()
 RUNS = [case for case in ROWS if case.refuses is None]
 REFUSALS = [case for case in ROWS if case.refuses is not None]
-RANDOM = {kind for kind in layer_kinds() if kind.startswith("random") or kind == "categoricalDistribution"}
 
 
 def compile_(case: Case, shapes: list[tuple[int | str, ...]], *, optimize: bool = True) -> Session:
@@ -71,8 +70,6 @@ def close(actual: Any, wanted: Any, tolerance: float, label: str) -> None:
 
 @pytest.mark.parametrize("case", RUNS, ids=lambda case: case.id)
 def test_row(case: Case) -> None:
-    if case.kind in RANDOM:
-        pytest.skip("random numbers: tests of their own compare draws and statistics")
     arrays = case.arrays()
     wanted = expected(case, arrays)
     for known, value in zip(case.expect or (), wanted, strict=bool(case.expect)):

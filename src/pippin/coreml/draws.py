@@ -10,14 +10,16 @@ same seed gives the same numbers on each prediction, and a seed of 0 (unset) or 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-_NORMAL, _UNIFORM, _BERNOULLI, _CATEGORICAL = range(1, 5)
+NORMAL, UNIFORM, BERNOULLI, CATEGORICAL = range(1, 5)
+"""Streams: the high word of a key."""
 
 # what the format's text gives where the fields are 0
 DEFAULT_EPS = 1e-10
@@ -29,12 +31,32 @@ def is_fresh(seed: int) -> bool:
     return seed in (0, -1)
 
 
+@dataclass(frozen=True)
+class Draw:
+    """An extra input of a lowered network: ``make()`` gives its array, other numbers on each call."""
+
+    name: str
+    make: Callable[[], NDArray[Any]]
+
+
+def key(seed: int, stream: int) -> tuple[int, int]:
+    """The key of a seed's numbers, 128 bits: the seed as an unsigned number in the low word, the stream in the high."""
+    return seed % 2**64, stream
+
+
+def fresh_key() -> NDArray[np.int64]:
+    """A key that nobody had before: 128 bits of the system's entropy."""
+    import numpy as np
+
+    return np.random.SeedSequence().generate_state(2, np.uint64).view(np.int64)
+
+
 def normal(seed: int, shape: Sequence[int], mean: float = 0.0, std: float = 1.0) -> NDArray[np.float32]:
     """Normal numbers: mean + std · z, z by Box and Muller from two uniform numbers each."""
     import numpy as np
 
     count = math.prod(shape)
-    first, second = _unit(seed, _NORMAL, 2 * count).reshape(2, count)
+    first, second = _unit(seed, NORMAL, 2 * count).reshape(2, count)
     # 1 - u lies in (0, 1], so the logarithm is finite
     z = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
     return np.asarray(mean + std * z, np.float32).reshape(tuple(shape))
@@ -44,7 +66,7 @@ def uniform(seed: int, shape: Sequence[int], low: float = 0.0, high: float = 1.0
     """Numbers spread evenly over [low, high)."""
     import numpy as np
 
-    values = low + (high - low) * _unit(seed, _UNIFORM, math.prod(shape))
+    values = low + (high - low) * _unit(seed, UNIFORM, math.prod(shape))
     result = values.astype(np.float32).reshape(tuple(shape))
     # rounding to float32 may meet the upper bound, which does not belong to the range
     return np.minimum(result, np.nextafter(np.float32(high), np.float32(low)))
@@ -54,14 +76,14 @@ def bernoulli(seed: int, shape: Sequence[int], prob: float) -> NDArray[np.float3
     """1 with probability ``prob``, else 0."""
     import numpy as np
 
-    return (_unit(seed, _BERNOULLI, math.prod(shape)) < prob).astype(np.float32).reshape(tuple(shape))
+    return (_unit(seed, BERNOULLI, math.prod(shape)) < prob).astype(np.float32).reshape(tuple(shape))
 
 
 def categorical_levels(seed: int, shape: Sequence[int]) -> NDArray[np.float32]:
     """The uniform numbers behind ``categorical``: one for each sample, in [0, 1)."""
     import numpy as np
 
-    levels = np.asarray(_unit(seed, _CATEGORICAL, math.prod(shape)), np.float32).reshape(tuple(shape))
+    levels = np.asarray(_unit(seed, CATEGORICAL, math.prod(shape)), np.float32).reshape(tuple(shape))
     return np.minimum(levels, np.nextafter(np.float32(1), np.float32(0)))
 
 
@@ -99,7 +121,6 @@ def _unit(seed: int, stream: int, count: int) -> NDArray[np.float64]:
     if is_fresh(seed):
         generator = np.random.Philox()
     else:
-        # the key has 128 bits: the low word is the seed as an unsigned number, the high word the distribution
-        generator = np.random.Philox(key=seed % 2**64 + (stream << 64))
+        generator = np.random.Philox(key=np.array(key(seed, stream), np.uint64))
     words = np.asarray(generator.random_raw(count), np.uint64)
     return np.asarray((words >> np.uint64(11)) * 2.0**-53, np.float64)

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import CheckError, PippinError, UnsupportedError
 from ..graph.ir import Graph, Value
+from .draws import Draw
 from .lowering import LAYERS, Blob, Context
 from .weights import Weights
 
@@ -157,15 +158,18 @@ def lower(
     rank5: bool,
     custom: Mapping[str, Any] | None = None,
     prepare: Any = None,
+    feeds: list[Draw] | None = None,
 ) -> tuple[Context, Lowerer]:
     """Lowers ``network``.
 
     ``inputs`` maps input names to shapes of blobs: of true rank, or [N,C,H,W] in legacy networks with one sequence
     step.
     ``prepare(g, name, value)`` may emit preprocessing; it returns the value that the network gets.
+    ``feeds`` is filled with the extra inputs that want fresh random numbers on each run; without it there are none.
     """
     g = Context("network")
     g.adopt(weights, custom or {}, rank5)
+    g.feeds = feeds
     blobs: dict[str, Blob] = {}
     for name, shape in inputs.items():
         value = g.input(name, "float32", shape)

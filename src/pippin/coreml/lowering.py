@@ -25,6 +25,7 @@ are; without it they are cast.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ from ..errors import CheckError, UnsupportedError
 from ..graph.builder import Builder, Size
 from ..graph.ir import Dim, Value
 from ..graph.registry import Registry
+from .draws import Draw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -139,6 +141,9 @@ class Context(Builder):
     rank5: bool = False
     """Whether the network uses the legacy rank-5 mapping."""
     custom: Mapping[str, Any]
+    feeds: list[Draw] | None = None
+    """Where layers note the random numbers that are to be drawn for each prediction and fed as extra inputs. None:
+    nobody feeds any, so ONNX's own random operators stand for them (they repeat themselves in equal sessions)."""
     network: Any = None
     """The lowering run itself (``lower.Lowerer``), for layers that hold networks."""
 
@@ -150,8 +155,19 @@ class Context(Builder):
         inner = super().subgraph(name)
         assert isinstance(inner, Context)
         inner.adopt(self.weights, self.custom, self.rank5)
+        inner.feeds = self.feeds
         inner.layer, inner.network = self.layer, self.network
         return inner
+
+    def feed(self, make: Callable[[], NDArray[Any]], dtype: Any, shape: Sequence[int]) -> Value:
+        """An extra input of the outermost graph, noted in ``feeds``: ``make()`` gives its array for each prediction."""
+        outermost: Builder = self
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        value = outermost.input(f"{self.prefix}/draw", dtype, shape)
+        assert self.feeds is not None
+        self.feeds.append(Draw(value.name, make))
+        return value
 
     @property
     def output_count(self) -> int:
@@ -185,9 +201,10 @@ class Context(Builder):
         x = self.integer(x)
         if x.data is not None:
             return [int(size) for size in np.ravel(x.data)]
-        (count,) = x.shape if x.rank == 1 else (None,)
-        if not isinstance(count, int):
+        if not x.static:
             raise UnsupportedError("a shape that is computed must be a vector whose length is known")
+        count = math.prod(int(dim) for dim in x.shape)
+        x = self.reshape(x, [count])
         return [self.Slice(x, [axis], [axis + 1]) for axis in range(count)]
 
 

@@ -73,12 +73,11 @@ class Builder:
 
     def output(self, value: Value, name: str = "") -> Value:
         """Adds an output of the graph. Values that cannot be one as they are get an Identity."""
-        if name and value.name != name:
-            if value.node is None or value in self.graph.outputs or not self.owns(value):
-                value = self.Identity(value)
+        if value.node is None or value in self.graph.outputs or not self.owns(value):
+            # appended, not emitted: the Identity of a constant would fold, and a body must not return one itself
+            value = self.append("Identity", [value], {}, [(value.dtype, value.shape)])
+        if name:
             self.rename(value, name)
-        elif value.node is None or value in self.graph.outputs or not self.owns(value):
-            value = self.Identity(value)
         self.graph.outputs.append(value)
         return value
 
