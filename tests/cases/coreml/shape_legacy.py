@@ -122,7 +122,7 @@ CONCAT = [
     concat("legacy, sequence", SEQUENCE, ((2, 3, 2, 1, 2), (1, 3, 2, 1, 2)), rank5=True),
     concat("legacy, sequence, one step each", SEQUENCE, ((1, 2, 2, 1, 2), (1, 2, 2, 1, 2)), rank5=True),
     concat("no input", {}, (), refuses="input"),
-    concat("planes of another size", {}, ((2, 3, 4), (2, 3, 5)), refuses="input"),
+    concat("planes of another size", {}, ((2, 3, 4), (2, 3, 5)), refuses="shapes"),
     concat("channels, rank 2", {}, ((3, 4), (3, 4)), refuses="rank"),
     concat("sequence, rank 4", SEQUENCE, ((1, 2, 3, 4), (1, 2, 3, 4)), refuses="rank"),
 ]  # fmt: skip

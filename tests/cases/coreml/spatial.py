@@ -15,7 +15,8 @@ crop = partial(Case, "crop")
 pad = partial(Case, "padding")
 up = partial(Case, "upsample")
 resize = partial(Case, "resizeBilinear")
-boxes = partial(Case, "cropResize")
+# whether a box has four numbers or five has to be known
+boxes = partial(Case, "cropResize", known=(1,))
 
 PLANE = np.arange(48).reshape(1, 6, 8)
 AMOUNTS = {"cropAmounts": edges(1, 2, 3, 1)}
