@@ -126,7 +126,8 @@ def _key(schema: Any, opset: int, inputs: Sequence[Value | None], attributes: di
             parts.append(None)
         else:
             parts += [value.dtype.num, value.shape]
-            if value.data is not None and value.data.dtype.kind == "i" and value.data.size <= 64:
+            # floats too: the scales of Resize decide about a shape
+            if value.data is not None and value.data.size <= 64:
                 parts.append(value.data.tobytes())
     return tuple(parts)
 

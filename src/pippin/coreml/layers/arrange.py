@@ -54,12 +54,13 @@ def reshape(g: Context, p: Any, x: Value) -> Value:
 
     x (S,B,C,H,W) → y (S,B,C',H',W'), or (S',B,C',H',W') for a targetShape of four sizes.
     CHANNEL_FIRST keeps the order of the values; CHANNEL_LAST takes them in the order H, W, C and lays them out as
-    H', W', C'. Source: ReshapeLayerParams.
+    H', W', C'. Differs: one size may be -1, what remains: converters write it though the text does not name it.
+    Source: ReshapeLayerParams.
     """
     target = [int(size) for size in p.targetShape]
     require(
-        len(target) in (3, 4) and min(target) > 0,
-        f"targetShape must hold 3 or 4 positive integers, [C, H, W] or [Seq, C, H, W], got {target}",
+        len(target) in (3, 4) and all(size > 0 or size == -1 for size in target) and target.count(-1) < 2,
+        f"targetShape must hold 3 or 4 positive integers, [C, H, W] or [Seq, C, H, W], one may be -1, got {target}",
     )
     require(p.mode in (0, 1), f"mode must be CHANNEL_FIRST (0) or CHANNEL_LAST (1), got {p.mode}")
     batch = x.shape[1] if len(target) == 4 else 1
@@ -88,8 +89,8 @@ def _same_count(x: Value, target: Sequence[int], first: int) -> None:
             return
         count *= dim
     for size in target:
-        wanted *= size
-    if count != wanted:
+        wanted *= abs(size)
+    if count != wanted and (-1 not in target or count % wanted):
         raise CheckError(f"targetShape {list(target)} holds {wanted} values, the input {list(x.shape[first:])} {count}")
 
 
@@ -126,6 +127,11 @@ def concat(g: Context, p: Any, *inputs: Value) -> Value:
     require(all(x.rank == rank for x in inputs), f"the inputs must have the same rank, got {[x.rank for x in inputs]}")
     require(not p.sequenceConcat or rank >= 5, f"sequenceConcat needs inputs of rank 5 or more, got {rank}")
     axis = -5 if p.sequenceConcat else -3
+    for other in range(-rank, 0):
+        sizes = {x.shape[other] for x in inputs if isinstance(x.shape[other], int)}
+        if other != axis and len(sizes) > 1:
+            shapes = ", ".join(str(list(x.shape)) for x in inputs)
+            raise CheckError(f"the inputs must have shapes that agree in all axes but {axis}, got {shapes}")
     return inputs[0] if len(inputs) == 1 else g.Concat(*inputs, axis=axis + rank)
 
 

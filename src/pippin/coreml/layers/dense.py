@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 def _by_rank(p: Any, blobs: Sequence[Blob]) -> str:
+    rank = blobs[0].rank
+    require(1 <= rank <= 5, f"the input must have a rank between 1 and 5, got {rank}")
     return "chw" if blobs[0].rank > 3 else "nd"
 
 
@@ -32,7 +34,6 @@ def inner_product(g: Context, p: Any, x: Value) -> Value:
     channels, out = int(p.inputChannels), int(p.outputChannels)
     require(channels > 0, f"inputChannels must be positive, got {channels}")
     require(out > 0, f"outputChannels must be positive, got {out}")
-    require(x.rank > 0, "the input must have a rank between 1 and 5, got 0")
     spatial = x.rank == 4
     given = x.shape[1:] if spatial else x.shape[-1:]
     if not any(isinstance(dim, str) for dim in given):
@@ -78,7 +79,12 @@ def _int8(g: Context, p: Any, x: Value, bias: Value | None) -> Value:
     return y if bias is None else g.Add(y, bias)
 
 
-@lowering("embedding", layout="chw", rank=4, integers=True)
+def _columns(p: Any, blobs: Sequence[Blob]) -> str:
+    require(blobs[0].rank in (4, 5), f"the input must have rank 4 or 5, got {blobs[0].rank}")
+    return "chw"
+
+
+@lowering("embedding", layout=_columns, integers=True)
 def embedding(g: Context, p: Any, x: Value) -> Value:
     """Columns of a matrix, looked up by number.
 
@@ -103,6 +109,7 @@ def embedding_nd(g: Context, p: Any, x: Value) -> Value:
     x (…,1) of rank 2 to 5, numbers in [0, vocabSize) → y (…,E). W (embeddingSize, vocabSize).
     Differs: fractions of numbers are cut off. Source: EmbeddingNDLayerParams.
     """
+    require(x.rank <= 5, f"the input must have a rank between 2 and 5, got {x.rank}")
     require(
         x.shape[-1] == 1 or isinstance(x.shape[-1], str), f"the last axis of the input must be 1, got {x.shape[-1]}"
     )

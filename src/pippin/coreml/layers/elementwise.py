@@ -55,6 +55,7 @@ def add(g: Context, p: Any, x: Value, *more: Value) -> Value:
     """
     if not more:
         return scaled(g, x, 1.0, p.alpha)
+    together(x, *more)
     return g.Add(x, more[0]) if len(more) == 1 else g.Sum(x, *more)
 
 
@@ -66,6 +67,7 @@ def multiply(g: Context, p: Any, x: Value, *more: Value) -> Value:
     """
     if not more:
         return g.Mul(x, p.alpha)
+    together(x, *more)
     for other in more:
         x = g.Mul(x, other)
     return x
@@ -77,6 +79,7 @@ def average(g: Context, p: Any, x: Value, *more: Value) -> Value:
 
     x, … shapes that broadcast → y. Source: AverageLayerParams.
     """
+    together(x, *more)
     return g.Mean(x, *more) if more else x
 
 
@@ -86,6 +89,7 @@ def maximum(g: Context, p: Any, x: Value, *more: Value) -> Value:
 
     x, … shapes that broadcast → y. Source: MaxLayerParams.
     """
+    together(x, *more)
     return g.Max(x, *more) if more else x
 
 
@@ -95,7 +99,17 @@ def minimum(g: Context, p: Any, x: Value, *more: Value) -> Value:
 
     x, … shapes that broadcast → y. Source: MinLayerParams.
     """
+    together(x, *more)
     return g.Min(x, *more) if more else x
+
+
+def together(*inputs: Value) -> None:
+    """Raises ``CheckError`` where known sizes keep the inputs from being broadcast to one shape."""
+    for axis in range(1, max(x.rank for x in inputs) + 1):
+        sizes = {x.shape[-axis] for x in inputs if x.rank >= axis}
+        if sum(isinstance(size, int) and size != 1 for size in sizes) > 1:
+            shapes = ", ".join(str(list(x.shape)) for x in inputs)
+            raise CheckError(f"the inputs must have shapes that broadcast to one another, got {shapes}")
 
 
 @lowering("dot", layout="same", rank=3)

@@ -118,9 +118,10 @@ def lrn(g: Context, p: Any, x: Value) -> Value:
         size, alpha = 2 * channels - 1, alpha * (2 * channels - 1) / size
     elif size > 1 << 16:
         raise UnsupportedError(f"localSize {size} is larger than 65,536 and the number of channels is not known")
-    if size % 2:
+    if size % 2 and alpha > 0 and p.beta > 0:
         return g.LRN(x, alpha=alpha, beta=p.beta, bias=k, size=size)
-    # ONNX leaves even windows open: a mean over channels as the depth of one channel, zeros counted
+    # ONNX leaves even windows open, and the engine wants alpha and beta above 0: the mean over channels as the depth
+    # of one channel, zeros counted
     deep = g.Unsqueeze(g.Mul(x, x), [1])
     pads = [(size - 1) // 2, 0, 0, size // 2, 0, 0]
     mean = g.AveragePool(deep, kernel_shape=[size, 1, 1], strides=[1, 1, 1], pads=pads, count_include_pad=1)

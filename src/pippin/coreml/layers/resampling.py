@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph.builder import Size
-from ...graph.composites.resize import linear, scale
+from ...graph.composites.resize import hat, linear, sample, scale
 from ...graph.ir import Value
 from ..lowering import Context, lowering, require
 
@@ -119,13 +119,9 @@ def crop_resize(g: Context, p: Any, x: Value, boxes: Value) -> Value:
         index = g.cast(g.Squeeze(g.Slice(table, [0], [1], [1]), [1]), np.int64)
         picked = g.Gather(images, index, axis=0)
         # (N,1,H',H) · (N,C,H,W) · (N,1,W,W')
-        y = g.MatMul(
-            g.MatMul(g.Unsqueeze(rows, [1]), picked), g.Transpose(g.Unsqueeze(columns, [1]), perm=[0, 1, 3, 2])
-        )
+        y = sample(g, picked, g.Unsqueeze(rows, [1]), g.Unsqueeze(columns, [1]))
         return g.Unsqueeze(y, [1])
-    down = g.MatMul(g.Unsqueeze(rows, [1, 2]), g.Unsqueeze(images, [0]))
-    across = g.Transpose(g.Unsqueeze(columns, [1, 2]), perm=[0, 1, 2, 4, 3])
-    return g.MatMul(down, across)
+    return sample(g, g.Unsqueeze(images, [0]), g.Unsqueeze(rows, [1, 2]), g.Unsqueeze(columns, [1, 2]))
 
 
 def _spans(g: Context, p: Any, numbers: list[Any], images: Value) -> list[tuple[Value, Value]]:
@@ -154,18 +150,12 @@ def _spans(g: Context, p: Any, numbers: list[Any], images: Value) -> list[tuple[
 
 
 def _weights(g: Context, span: tuple[Value, Value], size: Size, count: int, method: int) -> Value:
-    """The interpolation matrix of each box (N, count, size): row i holds the parts of the pixels beside point i."""
+    """The interpolation matrix of each box (N, count, size)."""
     import numpy as np
 
     points = _points(g, span, count, method)
     last: Any = size - 1.0 if isinstance(size, int) else g.Sub(g.cast(size, np.float32), 1.0)
-    points = g.Min(g.Max(points, 0.0), last)
-    if isinstance(size, int):
-        pixels: Any = np.arange(size, dtype=np.float32)
-    else:
-        pixels = g.Range(np.float32(0), g.cast(g.Squeeze(size, [0]), np.float32), np.float32(1))
-    distance = g.Abs(g.Sub(g.Unsqueeze(points, [2]), pixels))
-    return g.Relu(g.Sub(np.float32(1), distance))
+    return hat(g, g.Min(g.Max(points, 0.0), last), size)
 
 
 def _points(g: Context, span: tuple[Value, Value], count: int, method: int) -> Value:

@@ -39,14 +39,13 @@ def linear(g: Builder, x: Value, sizes: Sequence[Size], grid: str) -> Value:
     cells     (i+½)·(X-1)/N                                   (X-1)/2
     ========  ==============================================  ================
 
-    Points outside [0, X-1] are moved to its ends.
+    Points outside [0, X-1] are moved to its ends. «cells» counts X - 1 as 1 where it is less.
     """
     if grid == "cells":
-        # tf_crop_and_resize spreads N points over a part of [0, X-1]: from half a cell to half a cell before the end
-        height, width = (0.5 / size for size in sizes if isinstance(size, int))
-        roi = g.constant([0.0, 0.0, height, width, 1.0, 1.0, 1 - height, 1 - width])
-        target = g.vector([g.size(x, 0), g.size(x, 1), *sizes])
-        return g.Resize(x, roi, None, target, mode="linear", coordinate_transformation_mode="tf_crop_and_resize")
+        # no mode of ONNX alone: tf_crop_and_resize would do, but the engine copies an axis whose size stays
+        have = [g.size(x, 2), g.size(x, 3)]
+        rows, columns = (hat(g, _cells(g, size, count), size) for size, count in zip(have, sizes, strict=True))
+        return sample(g, x, rows, columns)
     if grid == "middle":
         if sizes[0] != 1 and sizes[1] != 1:
             grid = "corners"
@@ -58,3 +57,37 @@ def linear(g: Builder, x: Value, sizes: Sequence[Size], grid: str) -> Value:
             return linear(g, linear(g, x, [sizes[0], g.size(x, 3)], first), sizes, second)
     mode = {"origin": "asymmetric", "corners": "align_corners", "pixels": "half_pixel"}[grid]
     return resize(g, x, sizes, mode="linear", coordinate_transformation_mode=mode)
+
+
+def _cells(g: Builder, size: Size, count: Size) -> Any:
+    """Points (count,) of the grid «cells»."""
+    import numpy as np
+
+    assert isinstance(count, int), "the sizes of this grid are known"
+    steps = ((np.arange(count) + 0.5) / count).astype(np.float32)
+    if isinstance(size, int):
+        return np.minimum(steps * np.float32(max(1, size - 1)), np.float32(size - 1))
+    last = g.Sub(g.cast(size, np.float32), 1.0)
+    return g.Min(g.Mul(g.Max(last, 1.0), steps), last)
+
+
+def hat(g: Builder, points: Any, size: Size) -> Value:
+    """Points (…,N) in [0, size - 1] → (…,N,size): row i holds the shares of the elements on both sides of point i."""
+    import numpy as np
+
+    if isinstance(size, int):
+        elements: Any = np.arange(size, dtype=np.float32)
+        if not isinstance(points, Value):
+            return g.constant(np.maximum(1 - np.abs(points[..., None] - elements), 0))
+    else:
+        elements = g.Range(0.0, g.cast(g.Squeeze(size, [0]), np.float32), 1.0)
+    distance = g.Abs(g.Sub(g.Unsqueeze(points, [points.rank]), elements))
+    result: Value = g.Relu(g.Sub(1.0, distance))
+    return result
+
+
+def sample(g: Builder, x: Value, rows: Value, columns: Value) -> Value:
+    """rows (…,N,H) · x (…,H,W) · columnsᵀ (…,M,W) → (…,N,M); leading axes broadcast."""
+    perm = [*range(columns.rank - 2), columns.rank - 1, columns.rank - 2]
+    result: Value = g.MatMul(g.MatMul(rows, x), g.Transpose(columns, perm=perm))
+    return result
