@@ -90,7 +90,7 @@ def test_mean_image_of_another_size_is_refused() -> None:
     ("value", "message"),
     [
         (PIXELS[:2], "4x3, got 4x2"),
-        (PIXELS.transpose(2, 0, 1), "channels come last"),
+        (np.zeros((3, 7, 5), np.uint8), "channels come last"),
         (np.zeros((3, 4, 4), np.uint8), "alpha"),
         (Image.new("RGB", (8, 8)), r"--resize"),
         ("nowhere.png", "cannot be read"),

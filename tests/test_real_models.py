@@ -39,8 +39,10 @@ def sample(feature: Any, seed: int) -> Any:
         width, height = feature.size
         shape = (height, width) if feature.color.startswith("GRAY") else (height, width, 3)
         return generator.integers(0, 256, shape).astype(np.uint8)
-    if "categorical" in feature.name or feature.name == "input1" and feature.shape == (1,):
+    if "categorical" in feature.name:
         return np.zeros(feature.shape, np.float32)
+    if feature.name == "input1" and feature.shape == (1,):
+        return np.zeros((4, 1, 1), np.float32)  # word indices, as a sequence
     return generator.standard_normal([size or 8 for size in feature.shape]).astype(np.float32)
 
 

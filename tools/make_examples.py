@@ -214,8 +214,10 @@ def main() -> None:
     full = model(net, accuracy)
     save(full, EXAMPLES / "digits.mlmodel")
     save(quantise(full, 4), EXAMPLES / "digits-4bit.mlmodel")
+    right = net.forward(x)[0].argmax(1) == target
     for digit in range(10):
-        index = int(np.flatnonzero(held & (target == digit))[0])
+        # the first held-out picture that is recognised: the pictures show how to use the network, not how good it is
+        index = int(np.flatnonzero(held & right & (target == digit))[0])
         Image.fromarray(pictures[index, 0].astype(np.uint8)).save(EXAMPLES / f"digit-{digit}.png")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from ..graph.ir import Graph
     from ..runtime.session import Session
+
+log = logging.getLogger("pippin")
 
 Dim = int | str
 Blobs = dict[str, "NDArray[Any]"]
@@ -75,7 +78,7 @@ def load(
         custom_layers=custom_layers,
         strict=strict,
         max_memory=max_memory,
-    )
+    ).prepare()
 
 
 class Model:
@@ -119,9 +122,21 @@ class Model:
         self._preprocessing = preprocess.steps(self._network, self.inputs)
         self._plans: Plans[Plan] = Plans(self._compile)
         self._closed = False
+
+    def prepare(self) -> Self:
+        """Compiles the plan for the declared sizes, so that what cannot run is refused now."""
         shapes = self.default_shapes()
-        if shapes is not None:
-            self._plans.get(shapes)
+        try:
+            if shapes is not None:
+                self._plans.get(shapes)
+        except CheckError as error:
+            # legacy networks may want a sequence or batch that the declared [C] or [C,H,W] does not tell
+            if not (self.rank5_arrays and any(entry.kind == "multiarray" for entry in self.inputs.values())):
+                raise error.at(self._document.name) from None
+            log.info("the declared sizes do not run: %s", error)
+        except PippinError as error:
+            raise error.at(self._document.name) from None
+        return self
 
     def _encoder(self, entry: Feature) -> ArrayInput | ImageInput:
         if entry.kind == "image":

@@ -161,7 +161,14 @@ def concat_nd(g: Context, p: Any, *inputs: Value) -> Value:
     Source: ConcatNDLayerParams.
     """
     require(len(inputs) >= 2, f"the layer must have at least 2 inputs, got {len(inputs)}")
-    axis = axis_of(p.axis, inputs[0].rank)
+    # a scalar has one element and any rank on a device: it joins tensors of another rank
+    single = [x.static and math.prod(int(dim) for dim in x.shape) == 1 for x in inputs]
+    others = [x.rank for x, alone in zip(inputs, single, strict=True) if not alone]
+    rank = max(others) if others else min(x.rank for x in inputs)
+    inputs = tuple(
+        g.reshape(x, [1] * rank) if alone and x.rank != rank else x for x, alone in zip(inputs, single, strict=True)
+    )
+    axis = axis_of(p.axis, rank)
     same_shape(inputs, but=None if p.interleave else axis)
     if not p.interleave:
         return g.Concat(*alike(g, *inputs), axis=axis)
