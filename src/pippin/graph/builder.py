@@ -251,7 +251,8 @@ class Builder:
         if x.dtype == dtype:
             return x
         if x.data is not None:
-            return self.constant(x.data.astype(dtype))
+            with np.errstate(all="ignore"):
+                return self.constant(x.data.astype(dtype))
         result: Value = self.Cast(x, to=int(np_dtype_to_tensor_dtype(dtype)))
         return result
 

@@ -21,9 +21,7 @@ def quantize_symmetric(g: Builder, x: Value) -> tuple[Value, Value]:
     DynamicQuantizeLinear, which yields uint8.
     """
     size = g.Abs(x)
-    # a padding of 0 keeps the maximum of an empty tensor finite
-    top = g.ReduceMax(size, keepdims=0) if x.static and 0 not in x.shape else g.Max(g.ReduceMax(size, keepdims=0), 0.0)
-    scale = g.Div(top, float(LEVELS))
+    scale = g.Div(g.ReduceMax(size, keepdims=0), float(LEVELS))
     divisor = g.Where(g.Greater(scale, 0.0), scale, 1.0)
     # a scale so small that it is rounded coarsely may lead beyond the last level: Cast would wrap
     level = g.Min(g.Floor(g.Add(g.Div(size, divisor), 0.5)), float(LEVELS))
