@@ -62,6 +62,11 @@ def one(kernel: Sequence[Any], **more: Any) -> dict[str, Any]:
     return conv(1, 1, weights.shape, **{"weights": weights} | more)
 
 
+def spread(kernel: int, stride: int, **more: Any) -> dict[str, Any]:
+    """A deconvolution along the width whose kernel is 1, 2, 3 …"""
+    return one([np.arange(1, kernel + 1)], isDeconvolution=True, stride=(1, stride), **more)
+
+
 RAMP = np.arange(9).reshape(1, 1, 3, 3)
 MODES = ("BOTTOM_RIGHT_HEAVY", "TOP_LEFT_HEAVY")
 BIAS = {"hasBias": True, "bias": normal(3)}
@@ -129,6 +134,11 @@ DECONVOLUTION = [
     row("deconvolution, known answer", one([[1, 2], [3, 4]], isDeconvolution=True, stride=(2, 2)), ([[[[1, 2], [3, 4]]]],),
          expect=([[[[1, 2, 2, 4], [3, 4, 6, 8], [3, 6, 4, 8], [9, 12, 12, 16]]]],)),
     row("deconvolution, overlap, known answer", one([[1, 2, 3]], isDeconvolution=True), ([[[[1, 10]]]],), expect=([[[[1, 12, 23, 30]]]],)),
+    row("deconvolution, same, known answer", spread(4, 2, **same()), ([[[[1, 10]]]],), expect=([[[[2, 13, 24, 30]]]],)),
+    row("deconvolution, same, odd cut, one more at the end, known answer", spread(5, 2, **same()), ([[[[1, 10]]]],), expect=([[[[2, 13, 24, 35]]]],)),
+    row("deconvolution, same, odd cut, one more at the start, known answer", spread(5, 2, **same(MODES[1])), ([[[[1, 10]]]],), expect=([[[[13, 24, 35, 40]]]],)),
+    row("deconvolution, same, kernel smaller than the stride: zeros at the end, known answer", spread(2, 3, **same()), ([[[[1, 10]]]],), expect=([[[[1, 2, 0, 10, 20, 0]]]],)),
+    row("deconvolution, paddingAmounts and outputShape, known answer", spread(4, 2, outputShape=(1, 5), **valid(0, 0, 1, 1)), ([[[[1, 10]]]],), expect=([[[[2, 13, 24, 30, 40]]]],)),
     row("deconvolution, 2 channels to 3, bias", deconv(2, 3, stride=(2, 2), **BIAS), ((2, 2, 4, 5),)),
     row("deconvolution, paddingAmounts are cut off", deconv(2, 3, (4, 4), stride=(2, 2), **valid(1, 1, 1, 1)), ((1, 2, 4, 5),)),
     row("deconvolution, uneven paddingAmounts", deconv(2, 3, (4, 3), stride=(2, 3), **valid(2, 0, 1, 3)), ((1, 2, 4, 5),)),

@@ -75,6 +75,8 @@ CASES = [
     row("mean of ones, kernel 7, stride 4, padding 3 excluded", pool("AVERAGE", 7, 4, valid(3, 3, 3, 3), avgPoolExcludePadding=True), (ONES,), expect=(np.ones((1, 1, 4, 3)),)),
     row("last pixel, a window that would begin in the padding is dropped", pool("MAX", 2, 2, DROPPED), ((1, 1, 5, 5),)),
     row("last pixel, mean, a window is dropped", pool("AVERAGE", 2, 2, DROPPED), ((1, 1, 5, 5),)),
+    row("last pixel, padding in one axis: a window is dropped in the other", pool("MAX", 2, 3, complete(0, 1)), ((1, 1, 9, 7),)),
+    row("last pixel, padding in one axis, known answer", pool("MAX", 2, 3, complete(0, 1)), (np.arange(36).reshape(1, 1, 9, 4),), expect=([[[[4, 7], [16, 19], [28, 31]]]],)),
     row("last pixel, kernel 1, stride 2: nothing to complete", pool("MAX", 1, 2, complete()), ((1, 1, 5, 7),)),
     row("last pixel, kernel smaller than the stride", pool("AVERAGE", 2, 4, complete()), ((1, 1, 6, 9),)),
     row("uneven kernel and stride", {"type": "AVERAGE", "kernelSize": (1, 4), "stride": (3, 1), **valid()}, ((1, 2, 7, 6),)),

@@ -214,6 +214,8 @@ BOX = [
     boxes("spatialScale, known answer", sized(SAMPLING[0], 2, 2, spatialScale=0.5), (RAMP, rois([2, 1, 8, 11])), expect=(CORNERS,)),
     boxes("spatialScale 0 is 1", sized(SAMPLING[0], 2, 2, spatialScale=0.0), (RAMP, rois(CUT)), expect=(CORNERS,)),
     boxes("region of interest with spatialScale", sized(SAMPLING[3], 2, 3, spatialScale=0.25), ((1, 2, 2, 6, 8), rois([1, 4, 2, 16, 24], [0, 0, 0, 20, 28]))),
+    # spacing max(1, 0.5) / 2, positions 0.25 and 0.75 within the box, which ends at 0.5
+    boxes("region of interest smaller than a cell, known answer", sized(SAMPLING[3], 1, 2), (RAMP, rois([2, 2, 2, 2.5])), expect=([18.25, 18.5],)),
     boxes("one targetSize", {"targetSize": (3,)}, (RAMP, THREE), refuses="targetSize"),
     boxes("unknown boxMode", sized(SAMPLING[0], 2, 2, boxIndicesMode={"boxMode": 4}), (RAMP, THREE), refuses="boxMode"),
     boxes("unknown samplingMethod", {"targetSize": (2, 2), "mode": {"samplingMethod": 4}}, (RAMP, THREE), refuses="samplingMethod"),
