@@ -104,7 +104,9 @@ SOFTMAX = [
     soft("one channel: ones", {}, ((2, 1, 3, 2),), expect=(np.ones((2, 1, 3, 2)),)),
     soft("legacy", {}, ((1, 1, 5, 1, 1),), rank5=True),
     soft("legacy, sequence and batch", {}, ((2, 3, 4, 2, 1),), rank5=True),
-    soft("rank 2", {}, ((3, 4),), refuses="rank"),
+    soft("rank 2, along the last axis", {}, (np.log([[1.0, 3.0], [1.0, 1.0]]),), expect=([[0.25, 0.75], [0.5, 0.5]],)),
+    soft("rank 1", {}, (np.log([1.0, 3.0]),), expect=([0.25, 0.75],)),
+    soft("two inputs", {}, ((3, 4), (3, 4)), refuses="1 input"),
 ]  # fmt: skip
 
 WIDE = {"rank 3": (6, 2, 2), "rank 4": (2, 6, 1, 3), "rank 5": (2, 1, 6, 2, 1)}

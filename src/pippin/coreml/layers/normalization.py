@@ -90,14 +90,15 @@ def l2normalize(g: Context, p: Any, x: Value) -> Value:
     return g.Div(x, g.Sqrt(g.Add(squares, p.epsilon or 1e-6)))
 
 
-@lowering("softmax", layout="same", rank=3)
+@lowering("softmax", layout="same", rank=1)
 def softmax(g: Context, p: Any, x: Value) -> Value:
     """Softmax along the channel axis.
 
     y_c = exp(x_c) / Σ exp(x_j), j over the channels
-    x (…,C,H,W) → y same shape. Source: SoftmaxLayerParams.
+    x (…,C,H,W) → y same shape. Differs: x of rank 1 or 2, which converters write after a reshape whose rank Apple's
+    checker cannot know, is taken as (C) or (B,C). Source: SoftmaxLayerParams.
     """
-    return g.Softmax(x, axis=x.rank - 3)
+    return g.Softmax(x, axis=x.rank - 3 if x.rank >= 3 else -1)
 
 
 @lowering("lrn", layout="chw", rank=3)

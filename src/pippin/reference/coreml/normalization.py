@@ -55,10 +55,11 @@ def l2normalize(context: Context, params: Any, x: Array) -> Array:
 
 @twin("softmax")
 def softmax(context: Context, params: Any, x: Array) -> Array:
-    """y = exp(x) / Σ exp(x) along axis -3; x of rank 3 or more, shape kept."""
-    need_rank(x, 3)
-    e = np.exp(x - x.max(-3, keepdims=True))
-    return np.asarray(e / e.sum(-3, keepdims=True))
+    """y = exp(x) / Σ exp(x) along axis -3, or along the last where x has a rank of 1 or 2; shape kept."""
+    need_rank(x, 1)
+    axis = -3 if x.ndim >= 3 else -1
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return np.asarray(e / e.sum(axis, keepdims=True))
 
 
 @twin("lrn")
