@@ -93,5 +93,5 @@ CASES = [
     row("PReLU, rank 2", prelu([0.1, 0.2]), ((2, 2),), refuses="rank"),
     row("parametricSoftplus, two betas for three channels", plus([0.1], [0.2, 0.3]), ((3, 2, 2),), refuses="beta"),
     row("parametricSoftplus, no alpha", plus({}, [1.0]), ((3, 2, 2),), refuses="alpha"),
-    row("parametricSoftplus, rank 2", plus([0.1], [0.2]), ((2, 2),), refuses="rank"),
+    row("parametricSoftplus, rank 2", plus([0.1, 0.2], [0.2]), ((2, 2),), refuses="rank"),
 ]  # fmt: skip
