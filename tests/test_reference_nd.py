@@ -163,9 +163,11 @@ def test_growth_is_bounded() -> None:
     ("kind", "params", "shapes"),
     [
         ("fillStatic", {"targetShape": [1 << 40, 1 << 40]}, ()),
+        ("fillStatic", {"targetShape": [0, 1 << 62]}, ()),
         ("fillDynamic", {}, ([1e20],)),
         ("rangeStatic", {"endValue": 1e30, "stepSizeValue": 1e-30}, ()),
         ("tile", {"reps": [1 << 62]}, ([1.0, 2.0],)),
+        ("tile", {"reps": [1 << 31, 0]}, (np.zeros((2, 3)),)),
         ("broadcastToStatic", {"targetShape": [1 << 62]}, ([1.0],)),
         ("broadcastToDynamic", {}, ([1.0], [1e9, 1e9])),
         ("constantPad", {"padAmounts": [1 << 63, 0]}, ([1.0],)),

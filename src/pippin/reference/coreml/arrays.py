@@ -12,8 +12,8 @@ from ...errors import CheckError, RunError
 
 Array = NDArray[np.float64]
 
-MAX_ELEMENTS = 1 << 28
-"""The largest tensor a twin makes (2 GiB): a file may ask for any number of elements in a few bytes."""
+MAX_ELEMENTS = 1 << 27
+"""The largest tensor a twin makes (1 GiB): a file may ask for any number of elements in a few bytes."""
 
 
 def as_axis(axis: int, rank: int, name: str = "axis") -> int:
@@ -57,10 +57,8 @@ def as_shape(dims: Iterable[int], name: str = "targetShape") -> tuple[int, ...]:
     shape = tuple(int(dim) for dim in dims)
     if any(dim < 0 for dim in shape):
         raise CheckError(f"{name} must not be negative, got {list(shape)}")
-    if math.prod(shape) > MAX_ELEMENTS:
-        raise RunError(
-            f"the output {list(shape)} would have {math.prod(shape):,} elements; {MAX_ELEMENTS:,} is the most"
-        )
+    if math.prod(dim or 1 for dim in shape) > MAX_ELEMENTS:  # NumPy bounds the dims beside a 0 as well
+        raise RunError(f"an output {list(shape)} is too large: {MAX_ELEMENTS:,} elements are the most")
     return shape
 
 

@@ -105,13 +105,13 @@ def _target(params: Any) -> list[int]:
 def tile(context: Context, params: Any, x: Array, reps: Array | None = None) -> Array:
     """y = x repeated reps[i] times along axis i; missing leading counts are 1. Source: TileLayerParams."""
     counts = list(params.reps) if reps is None else integers(reps, "reps")
-    if not 1 <= len(counts) <= max(x.ndim, 1):
-        raise CheckError(f"reps must hold 1 to {max(x.ndim, 1)} counts for rank {x.ndim}, got {counts}")
+    if not 1 <= len(counts) <= x.ndim:
+        raise CheckError(f"reps must hold 1 to {x.ndim} counts for rank {x.ndim}, got {counts}")
     if any(count < 0 for count in counts):
         raise CheckError(f"reps must not be negative, got {counts}")
     counts = [1] * (x.ndim - len(counts)) + counts
-    as_shape(dim * count for dim, count in zip(x.shape, counts, strict=False))
-    return np.tile(x, counts)
+    shape = as_shape(dim * count for dim, count in zip(x.shape, counts, strict=True))
+    return np.tile(x, counts) if 0 not in shape else np.zeros(shape)
 
 
 @twin("constantPad")

@@ -105,7 +105,7 @@ def _reshape(x: Array, target: Sequence[int]) -> Array:
         shape[shape.index(-1)] = x.size // known
     if math.prod(shape) != x.size:
         raise CheckError(f"targetShape {shape} holds {math.prod(shape):,} elements, the input {x.size:,}")
-    return x.reshape(shape)
+    return x.reshape(as_shape(shape))
 
 
 @twin("stack")
