@@ -1,0 +1,73 @@
+"""Broken models never break ``check``: no crash, no hang, nothing raised that is not ours."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import time
+import zipfile
+from typing import Any
+
+import cases.coreml
+import test_check_training
+from checkkit import net
+from mutants import damaged, mutants
+from pippin.coreml import schema
+from pippin.coreml.check import check
+from shared import SHARED, needs_shared
+from test_check_layers import GOOD as LAYERS
+
+FULL = int(os.environ.get("PIPPIN_MUTANTS", "0"))
+"""How many mutants to make of each lot; the short form when it is not set."""
+LONGEST = 2.0
+"""Seconds that a small broken model may take."""
+
+
+def built() -> list[Any]:
+    """One sound model of every layer kind, and some that train, branch and loop."""
+    models: dict[str, Any] = {}
+    for module in pkgutil.iter_modules(cases.coreml.__path__):
+        for case in getattr(importlib.import_module(f"cases.coreml.{module.name}"), "CASES", []):
+            if case.refuses is None and case.model().ByteSize() < 20_000:
+                models.setdefault(case.kind, case.model())
+    extra = {**LAYERS, **test_check_training.GOOD, "plain": net()}
+    return [*models.values(), *(build() for build in extra.values())]
+
+
+def survive(models: list[Any], count: int, seed: int) -> int:
+    """Checks ``count`` mutants; returns how many of them are good."""
+    good = 0
+    for label, model in mutants(models, count, seed):
+        start = time.perf_counter()
+        try:
+            report = check(model.SerializeToString())
+            report.to_json()
+            good += report.ok
+        except Exception as error:
+            raise AssertionError(f"{label}: {error!r}") from error
+        taken = time.perf_counter() - start
+        assert taken < LONGEST, f"{label}: {taken:.1f} s"
+    return good
+
+
+def test_mutants() -> None:
+    count = FULL or 1500
+    good = survive(built(), count, seed=1)
+    assert 0 < good < count
+
+
+@needs_shared
+def test_mutants_of_the_corpus() -> None:
+    with zipfile.ZipFile(SHARED / "corpus" / "checker.zip") as archive:
+        names = [name for name in archive.namelist() if name.startswith(("builder/", "tests/"))]
+        models = [schema.message("Model").FromString(archive.read(name)) for name in names if name.endswith("model")]
+    count = FULL or 500
+    good = survive(models, count, seed=2)
+    assert 0 < good < count
+
+
+def test_damaged_bytes() -> None:
+    contents = [model.SerializeToString() for model in built()]
+    for seed in range(FULL or 1000):
+        check(damaged(contents[seed % len(contents)], seed))
