@@ -12,7 +12,9 @@ import pytest
 
 from cases import Case, fill
 from cases.coreml.random import DRAWN, Drawn
+from cases.coreml.sorting import MANY_TIES
 from pippin.coreml import draws
+from pippin.coreml.read import read
 from pippin.coreml.weights import Weights
 from pippin.errors import PippinError
 from pippin.reference.coreml.interpreter import Interpreter
@@ -109,6 +111,14 @@ def test_rows_tell_all_fields_apart(kind: str) -> None:
     assert set(fields) <= set_somewhere | drawn
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_many_equal_values_keep_their_order(descending: bool) -> None:
+    values = MANY_TIES[0]
+    (case,) = (c for c in RUNS if c.id == f"argSort: many equal values{', descending' * descending}")
+    wanted = sorted(range(values.size), key=lambda i: (-values[i] if descending else values[i], i))
+    assert run(case)[0][0].tolist() == wanted
+
+
 # ---- torch's answers
 
 
@@ -150,6 +160,18 @@ def test_twin_equals_torch(name: str) -> None:
     for index, wanted in answers.items():
         assert ours[index].shape == wanted.shape
         np.testing.assert_allclose(ours[index], wanted, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_transposed_weights_lie_as_in_files_of_coremltools(number: int) -> None:
+    with np.load(Path(__file__).parent / "fixtures" / "coremltools_transposed3d.npz") as arrays:
+        file, x, wanted = (arrays[f"{number}/{name}"] for name in ("file", "x", "y"))
+    document = read(file.tobytes())
+    (layer,) = document.network.layers
+    assert layer.convolution3d.isDeconvolution
+    answer = Interpreter(document).run({"x": x})[layer.output[0]]
+    assert answer.shape == wanted.shape
+    np.testing.assert_allclose(answer, wanted, rtol=1e-11, atol=1e-11)
 
 
 # ---- random numbers

@@ -3,6 +3,9 @@
 Run with an interpreter that has torch and torchvision: ``python tools/make_torch_fixtures_nd.py``. Each file holds a
 number of examples: ``0/params`` (the layer's parameters, JSON), ``0/x0``, ``0/x1`` … (inputs), ``0/y0`` … (answers) and
 one array for each weight under its field's name. Answers are computed in float64 from float32 inputs and weights.
+
+``coremltools_transposed3d.npz`` holds whole files (``0/file``) that coremltools (9.0) makes of torch's ConvTranspose3d:
+they show in which order such files store their weights.
 """
 
 from __future__ import annotations
@@ -163,13 +166,30 @@ def suppressions() -> Iterator[Example]:
             yield {"params": params, "x0": boxes[None], "x1": scores[None], "y2": indices[None], "y3": [len(kept)]}
 
 
-def write(kind: str, examples: Iterator[Example]) -> None:
+def converted() -> Iterator[Example]:
+    """Files of coremltools; all sizes differ, so that no other order of the weights gives the same numbers."""
+    tools: Any = importlib.import_module("coremltools")
+    torch.manual_seed(3)
+    for inputs, outputs, kernel, stride, pad, groups, dilation in ((2, 3, 3, 2, 1, 1, 1), (4, 6, 2, 1, 0, 2, 2)):
+        layer = torch.nn.ConvTranspose3d(inputs, outputs, kernel, stride, pad, 0, groups, True, dilation).eval()
+        x = torch.from_numpy(numbers(1, inputs, 2, 3, 4))
+        shape = tools.TensorType(name="x", shape=x.shape)
+        model = tools.convert(torch.jit.trace(layer, x), inputs=[shape], convert_to="neuralnetwork")
+        y = layer.double()(x.double()).detach()
+        yield {"file": np.frombuffer(model.get_spec().SerializeToString(), np.uint8), "x": x, "y": y}
+
+
+def save(name: str, examples: Iterator[Example]) -> None:
     arrays: dict[str, Any] = {}
     for number, example in enumerate(examples):
-        for name, value in example.items():
-            arrays[f"{number}/{name}"] = json.dumps(value) if name == "params" else np.asarray(value)
+        for field, value in example.items():
+            arrays[f"{number}/{field}"] = json.dumps(value) if field == "params" else np.asarray(value)
     FOLDER.mkdir(exist_ok=True)
-    np.savez_compressed(FOLDER / f"torch_nd_{kind}.npz", **arrays)
+    np.savez_compressed(FOLDER / f"{name}.npz", **arrays)
+
+
+def write(kind: str, examples: Iterator[Example]) -> None:
+    save(f"torch_nd_{kind}", examples)
 
 
 if __name__ == "__main__":
@@ -179,3 +199,4 @@ if __name__ == "__main__":
     write("layerNormalization", norms())
     write("scatterAlongAxis", scatters())
     write("NonMaximumSuppression", suppressions())
+    save("coremltools_transposed3d", converted())

@@ -8,6 +8,7 @@ from cases import Case
 
 FIVE = [3.1, 5.4, 32.9, 3.2, 77.0]
 TIES = [2.0, 7.0, 2.0, 7.0, 1.0, 7.0]
+MANY_TIES = np.arange(2000.0).reshape(2, 1000) % 3  # longer than what sorts keep in order by chance
 
 
 def distinct(*shape: int) -> np.ndarray:
@@ -24,6 +25,8 @@ TOP = [
     Case(
         "topK", "equal values, bottom K", {"K": 4, "useBottomK": True}, (TIES,), 2, expect=([1, 2, 2, 7], [4, 0, 2, 1])
     ),
+    Case("topK", "many equal values", {"axis": 1, "K": 400}, (MANY_TIES,), 2),
+    Case("topK", "many equal values, bottom K", {"axis": 1, "K": 400, "useBottomK": True}, (MANY_TIES,), 2),
     Case("topK", "matrix, axis 0", {"axis": 0, "K": 2}, (distinct(5, 4),), 2),
     Case("topK", "matrix, axis -1", {"axis": -1, "K": 1}, (distinct(5, 4),), 2),
     Case("topK", "rank 3, axis -2, bottom K", {"axis": -2, "K": 3, "useBottomK": True}, (distinct(2, 5, 3),), 2),
@@ -104,6 +107,8 @@ SORT = [
         (TIES,),
         expect=([1, 3, 5, 0, 2, 4],),
     ),
+    Case("argSort", "many equal values", {"axis": 1}, (MANY_TIES,)),
+    Case("argSort", "many equal values, descending", {"axis": 1, "descending": True}, (MANY_TIES,)),
     Case("argSort", "matrix, axis 0", {"axis": 0}, (distinct(6, 3),)),
     Case("argSort", "rank 3, axis 1, descending", {"axis": 1, "descending": True}, (distinct(2, 7, 3),)),
     Case("argSort", "rank 4, axis 3", {"axis": 3}, (distinct(2, 2, 2, 5),)),
