@@ -59,7 +59,8 @@ def normal(seed: int, shape: Sequence[int], mean: float = 0.0, std: float = 1.0)
     first, second = _unit(seed, NORMAL, 2 * count).reshape(2, count)
     # 1 - u lies in (0, 1], so the logarithm is finite
     z = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
-    return np.asarray(mean + std * z, np.float32).reshape(tuple(shape))
+    with np.errstate(over="ignore"):  # beyond float32 lies infinity
+        return np.asarray(mean + std * z, np.float32).reshape(tuple(shape))
 
 
 def uniform(seed: int, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph.ir import Value
-from ..integers import LIMIT, alike, truth
+from ..integers import LIMIT, alike, truth, volume
 from ..lowering import Context, axis_of, lowering, require
 
 
@@ -87,6 +87,7 @@ def one_hot(g: Context, p: Any, x: Value, size: Value | None = None) -> Value:
     if size is None:
         depth = int(p.oneHotVectorSize)
         require(0 < depth < LIMIT, f"oneHotVectorSize must be positive and below {LIMIT}, got {depth}")
+        volume([size for size in (*x.shape, depth) if isinstance(size, int)], "oneHotVectorSize")
         limit = g.constant(depth, "int64")
     else:
         limit = g.reshape(g.integer(size), [])
