@@ -6,12 +6,12 @@ N batch, C channels, D, H, W depth, height, width throughout.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ...errors import CheckError
 from .arrays import as_shape
@@ -41,16 +41,14 @@ def pooling_3d(context: Context, params: Any, x: Array) -> Array:
         raise CheckError(f"type must be MAX (0) or AVERAGE (1), got {params.type}")
     pads = _pads(params, x.shape[2:], kernel, stride)
     padded = np.pad(x, [(0, 0), (0, 0), *pads])
-    size = _places(params, padded.shape[2:], kernel, stride)
-    windows = (padded[place] for _, place in _taps(size, kernel, stride))
+    _places(params, padded.shape[2:], kernel, stride)
     if params.type == 0:
-        return reduce(np.maximum, windows)
-    total = reduce(np.add, windows)
+        return _windows(padded, kernel, stride, np.max)
+    total = _windows(padded, kernel, stride, np.sum)
     if not params.countExcludePadding:
         return total / math.prod(kernel)
     inside = np.pad(np.ones((1, 1, *x.shape[2:])), [(0, 0), (0, 0), *pads])
-    counts = reduce(np.add, (inside[place] for _, place in _taps(size, kernel, stride)))
-    return np.asarray(total / np.maximum(counts, 1))
+    return total / np.maximum(_windows(inside, kernel, stride, np.sum), 1)
 
 
 @twin("globalPooling3d")
@@ -129,6 +127,14 @@ def _transposed(
     y = np.pad(y, [(0, 0), (0, 0), *((0, max(s + w - f, 0)) for s, w, f in zip(starts, wanted, full, strict=True))])
     window: Place = (..., *(slice(s, s + w) for s, w in zip(starts, wanted, strict=True)))
     return y[window]
+
+
+def _windows(x: Array, kernel: Sequence[int], stride: Sequence[int], extract: Callable[..., Any]) -> Array:
+    """Largest value or sum of each window, one axis after the other, so that a huge kernel takes no longer."""
+    for axis, (k, s) in enumerate(zip(kernel, stride, strict=True), start=2):
+        every: Place = (*[slice(None)] * axis, slice(None, None, s))
+        x = np.asarray(extract(sliding_window_view(x, k, axis=axis)[every], axis=-1))
+    return x
 
 
 def _taps(
