@@ -20,6 +20,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .enums import ReturnCode
@@ -66,6 +67,11 @@ class Region:
         import numpy as np
 
         return np.frombuffer(self._map, np.uint8)
+
+    @cached_property
+    def mapped(self) -> Mapped:
+        """The region as :class:`Mappings` knows it; asked for where descriptors are only numbers."""
+        return Mapped((-1, self.fd), self.length, self.array, True)
 
     def buffer(self, offset: int = 0, size: int | None = None) -> SharedBuffer:
         """A buffer on ``size`` bytes from ``offset``, which keeps the region."""
@@ -210,7 +216,7 @@ def _local_region(fd: int, code: ReturnCode) -> Mapped:
     region = _local.get(fd)
     if region is None:
         raise NnrtError(code, f"descriptor {fd} names no buffer of this process")
-    return Mapped((-1, fd), region.length, region.array, True)
+    return region.mapped
 
 
 def _open(fd: int, status: os.stat_result, key: tuple[int, int], code: ReturnCode) -> Mapped:

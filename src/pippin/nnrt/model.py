@@ -43,10 +43,10 @@ def check_model(model: Model, mappings: Mappings | None = None) -> Checked:
     mappings = mappings or Mappings()
     _check_lists(model)
     constants = _check_tensors(model, mappings)
-    attributes = [_check_node(model, index) for index in range(len(model.nodes))]
+    attributes = [check_node(model, index) for index in range(len(model.nodes))]
     _check_enums(model)
     _check_subgraph(model)
-    order = _execution_order(model)
+    order = execution_order(model)
     for index, tensor in enumerate(model.allTensors):
         _check_dims(tensor, _tensor_name(model, index))
     for index in model.inputIndex:
@@ -54,7 +54,7 @@ def check_model(model: Model, mappings: Mappings | None = None) -> Checked:
             _refuse(
                 ReturnCode.INVALID_SHAPE, "a dim of an input must be positive or -1, got 0", _tensor_name(model, index)
             )
-    shaped = {index: _shape(model, index, data) for index, data in constants.items()}
+    shaped = {index: constant_array(model, index, data) for index, data in constants.items()}
     return Checked(model, attributes, shaped, order)
 
 
@@ -118,7 +118,7 @@ def _check_tensors(model: Model, mappings: Mappings) -> dict[int, NDArray[Any]]:
     return constants
 
 
-def _check_node(model: Model, index: int) -> Attributes:
+def check_node(model: Model, index: int) -> Attributes:
     node = model.nodes[index]
     name = node_name(model, index)
     try:
@@ -166,7 +166,7 @@ def _check_subgraph(model: Model) -> None:
         )
 
 
-def _execution_order(model: Model) -> list[int]:
+def execution_order(model: Model) -> list[int]:
     """The subgraph's nodes, each behind those that it reads from, otherwise in the order given."""
     indices = model.subGraph[0].nodeIndices
     producers = _producers(model, indices)
@@ -247,7 +247,7 @@ def _check_dims(tensor: Tensor, name: str) -> None:
         _refuse(ReturnCode.INVALID_MODEL, f"dims {tensor.dims} need more than {MAX_BYTES} bytes", name)
 
 
-def _shape(model: Model, index: int, data: NDArray[Any]) -> NDArray[Any]:
+def constant_array(model: Model, index: int, data: NDArray[Any]) -> NDArray[Any]:
     """A constant's bytes as an array of its type and dims."""
     import numpy as np
 

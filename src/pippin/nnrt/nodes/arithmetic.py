@@ -1,0 +1,233 @@
+"""Functions of two tensors, element by element, and the plain functions of one.  Dims are broadcast as NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import CheckError
+from ...graph.ir import Value
+from .. import attributes
+from ..enums import EltwiseMode, NodeType
+from .activation import activate
+from .base import NodeBuilder, arithmetic, as_float, axis_of, emit, node, refuse_bare_int8
+
+
+def _fused(op: str, node_type: NodeType) -> None:
+    """y = act(a op b)."""
+
+    @node(node_type)
+    def lower(g: NodeBuilder, p: Any, a: Value, b: Value) -> Value:
+        refuse_bare_int8(g)
+        return activate(g, arithmetic(g, op, a, b), p.activationType)
+
+
+for _op, _type in (("Add", NodeType.ADD_FUSION), ("Sub", NodeType.SUB_FUSION), ("Mul", NodeType.MUL_FUSION)):
+    _fused(_op, _type)
+
+
+@node(NodeType.DIV_FUSION)
+def div(g: NodeBuilder, p: attributes.DivFusion, a: Value, b: Value) -> Value:
+    """y = act(a / b); integers are truncated toward zero, and 0 where b is 0."""
+    refuse_bare_int8(g)
+    return activate(g, divide(g, a, b), p.activationType)
+
+
+@node(NodeType.REAL_DIV)
+def real_div(g: NodeBuilder, p: attributes.RealDiv, a: Value, b: Value) -> Value:
+    """y = a / b."""
+    refuse_bare_int8(g)
+    return divide(g, a, b)
+
+
+def divide(g: NodeBuilder, a: Value, b: Value) -> Value:
+    """a / b.  Dividing an integer by 0, or the least one by -1, would end the process: both are kept out."""
+    if a.dtype.kind == "f":
+        return arithmetic(g, "Div", a, b)
+    work = "int64" if a.dtype.name in ("int64", "uint32", "uint64") else "int32"
+    x, y = g.cast(a, work), g.cast(g.cast(b, a.dtype), work)
+    if y.data is not None and not ((y.data == 0) | (y.data == -1)).any():
+        return g.cast(g.Div(x, y), a.dtype)
+    none, minus = g.constant(0, work), g.constant(-1, work)
+    nothing, turned = g.Equal(y, none), g.Equal(y, minus)
+    quotient = g.Div(x, g.Where(g.Or(nothing, turned), g.constant(1, work), y))
+    quotient = g.Where(turned, g.Sub(none, x), g.Where(nothing, none, quotient))
+    return g.cast(quotient, a.dtype)
+
+
+@node(NodeType.ELTWISE)
+def eltwise(g: NodeBuilder, p: attributes.Eltwise, a: Value, b: Value) -> Value:
+    """y = a · b, a + b or max(a, b)."""
+    refuse_bare_int8(g)
+    op = {EltwiseMode.PROD: "Mul", EltwiseMode.SUM: "Add", EltwiseMode.MAXIMUM: "Max"}.get(EltwiseMode(p.mode))
+    if op is None:
+        raise CheckError("mode must be PROD, SUM or MAXIMUM, got UNKNOWN")
+    return arithmetic(g, op, a, b)
+
+
+@node(NodeType.POW_FUSION)
+def power(g: NodeBuilder, p: attributes.PowFusion, a: Value, b: Value) -> Value:
+    """y = (scale · a + shift) ^ b."""
+    refuse_bare_int8(g)
+    base = as_float(g, a)
+    if p.scale != 1:
+        base = g.Mul(base, p.scale)
+    if p.shift != 0:
+        base = g.Add(base, p.shift)
+    return g.cast(arithmetic(g, "Pow", base, b), a.dtype)
+
+
+@node(NodeType.MOD)
+def mod(g: NodeBuilder, p: attributes.Mod, a: Value, b: Value) -> Value:
+    """y = a - b · trunc(a / b)."""
+    refuse_bare_int8(g)
+    if a.dtype.kind == "f":
+        return arithmetic(g, "Mod", a, b, fmod=1)
+    b = g.cast(b, a.dtype)
+    return arithmetic(g, "Sub", a, arithmetic(g, "Mul", b, divide(g, a, b)))
+
+
+@node(NodeType.MAXIMUM)
+def maximum(g: NodeBuilder, p: attributes.Maximum, a: Value, b: Value) -> Value:
+    """y = max(a, b)."""
+    refuse_bare_int8(g)
+    return arithmetic(g, "Max", a, b)
+
+
+@node(NodeType.MINIMUM)
+def minimum(g: NodeBuilder, p: attributes.Minimum, a: Value, b: Value) -> Value:
+    """y = min(a, b)."""
+    refuse_bare_int8(g)
+    return arithmetic(g, "Min", a, b)
+
+
+@node(NodeType.SQUARED_DIFFERENCE)
+def squared_difference(g: NodeBuilder, p: attributes.SquaredDifference, a: Value, b: Value) -> Value:
+    """y = (a - b)²."""
+    refuse_bare_int8(g)
+    difference = arithmetic(g, "Sub", a, b)
+    return arithmetic(g, "Mul", difference, difference)
+
+
+@node(NodeType.BIAS_ADD, bias=1)
+def bias_add(g: NodeBuilder, p: attributes.BiasAdd, x: Value, bias: Value) -> Value:
+    """y = x + bias along the last dim.  x (…, C), bias (C)."""
+    if bias.rank != 1 or not x.rank or (bias.shape != x.shape[-1:] and isinstance(x.shape[-1], int)):
+        raise CheckError(f"the bias must have the last dim of {list(x.shape)}, got {list(bias.shape)}")
+    return arithmetic(g, "Add", x, bias)
+
+
+@node(NodeType.SCALE_FUSION)
+def scale(g: NodeBuilder, p: attributes.ScaleFusion, x: Value, factor: Value, bias: Value | None = None) -> Value:
+    """y = act(x · scale + bias), scale and bias along the dims of x from ``axis`` on."""
+    axis = axis_of(p.axis, x.rank)
+    covered = x.shape[axis : axis + factor.rank]
+    if len(covered) < factor.rank or (x.static and factor.shape != covered):
+        raise CheckError(f"scale must have dims {list(covered)} of {list(x.shape)}, got {list(factor.shape)}")
+    tail = [1] * (x.rank - axis - factor.rank)
+    sizes = [*g.sizes(factor), *tail]
+    y = arithmetic(g, "Mul", x, g.reshape(factor, sizes))
+    if bias is not None:
+        y = arithmetic(g, "Add", y, g.reshape(bias, sizes))
+    return activate(g, y, p.activationType)
+
+
+# -- comparisons and logic -------------------------------------------------------------------------------------------
+
+_COMPARISONS = {
+    NodeType.EQUAL: "Equal",
+    NodeType.GREATER: "Greater",
+    NodeType.GREATER_EQUAL: "GreaterOrEqual",
+    NodeType.LESS: "Less",
+    NodeType.LESS_EQUAL: "LessOrEqual",
+}
+
+
+@node(*_COMPARISONS)
+def compare(g: NodeBuilder, p: Any, a: Value, b: Value) -> Value:
+    """y = (a ∘ b), bool."""
+    return arithmetic(g, _COMPARISONS[g.node.node_type], a, b, back=False)
+
+
+@node(NodeType.NOT_EQUAL)
+def not_equal(g: NodeBuilder, p: attributes.NotEqual, a: Value, b: Value) -> Value:
+    """y = (a ≠ b), bool."""
+    result: Value = g.Not(arithmetic(g, "Equal", a, b, back=False))
+    return result
+
+
+@node(NodeType.LOGICAL_AND)
+def logical_and(g: NodeBuilder, p: attributes.LogicalAnd, a: Value, b: Value) -> Value:
+    """y = a and b, bool."""
+    result: Value = g.And(g.cast(a, "bool"), g.cast(b, "bool"))
+    return result
+
+
+@node(NodeType.LOGICAL_OR)
+def logical_or(g: NodeBuilder, p: attributes.LogicalOr, a: Value, b: Value) -> Value:
+    """y = a or b, bool."""
+    result: Value = g.Or(g.cast(a, "bool"), g.cast(b, "bool"))
+    return result
+
+
+@node(NodeType.LOGICAL_NOT)
+def logical_not(g: NodeBuilder, p: attributes.LogicalNot, x: Value) -> Value:
+    """y = not x, bool."""
+    result: Value = g.Not(g.cast(x, "bool"))
+    return result
+
+
+# -- functions of one tensor -----------------------------------------------------------------------------------------
+
+_UNARY = {
+    NodeType.ABS: "Abs",
+    NodeType.CEIL: "Ceil",
+    NodeType.FLOOR: "Floor",
+    NodeType.ROUND: "Round",
+    NodeType.COS: "Cos",
+    NodeType.SIN: "Sin",
+    NodeType.ERF: "Erf",
+    NodeType.LOG: "Log",
+    NodeType.NEG: "Neg",
+    NodeType.RECIPROCAL: "Reciprocal",
+    NodeType.SQRT: "Sqrt",
+}
+
+
+@node(*_UNARY)
+def unary(g: NodeBuilder, p: Any, x: Value) -> Value:
+    """y = f(x)."""
+    refuse_bare_int8(g)
+    result: Value = emit(g, _UNARY[g.node.node_type], x)
+    return result
+
+
+@node(NodeType.RSQRT)
+def rsqrt(g: NodeBuilder, p: attributes.Rsqrt, x: Value) -> Value:
+    """y = 1/√x."""
+    refuse_bare_int8(g)
+    root: Value = emit(g, "Sqrt", as_float(g, x))
+    return g.cast(g.Reciprocal(root), x.dtype)
+
+
+@node(NodeType.SQUARE)
+def square(g: NodeBuilder, p: attributes.Square, x: Value) -> Value:
+    """y = x²."""
+    refuse_bare_int8(g)
+    return arithmetic(g, "Mul", x, x)
+
+
+@node(NodeType.EXPFUSION)
+def exp(g: NodeBuilder, p: attributes.ExpFusion, x: Value) -> Value:
+    """y = base ^ (shift + scale x), computed as exp((shift + scale x) ln base)."""
+    import math
+
+    refuse_bare_int8(g)
+    if p.base != -1 and not p.base > 0:
+        raise CheckError(f"base must be positive, or -1 for e, got {p.base}")
+    factor = 1.0 if p.base == -1 else math.log(p.base)
+    power = as_float(g, x)
+    if p.scale * factor != 1:
+        power = g.Mul(power, p.scale * factor)
+    if p.shift * factor != 0:
+        power = g.Add(power, p.shift * factor)
+    return g.cast(emit(g, "Exp", power), x.dtype)

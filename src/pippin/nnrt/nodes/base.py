@@ -1,0 +1,175 @@
+"""What lowerings of node types are written with: the decorator, the builder they get, and a few words of vocabulary.
+
+::
+
+    @node(NodeType.SQUARED_DIFFERENCE)
+    def squared_difference(g, p, a, b):
+        d = arithmetic(g, "Sub", a, b)
+        return arithmetic(g, "Mul", d, d)
+
+``g`` is the hub's builder with ``g.node``, the node at hand; ``p`` its attributes; then its inputs as hub values.  The
+result is a value or a tuple of them; it is converted to the types that the output tensors declare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CheckError
+from ...graph.builder import Builder
+from ...graph.ir import Value
+from ...graph.registry import Registry
+from ..enums import DataType, NodeType
+from ..types import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NODES: Registry[NodeType] = Registry("pippin.nnrt.nodes")
+
+node = NODES.register
+"""Registers a lowering for node types.
+
+``quantized`` says what becomes of int8, uint8 and the like with quantParams: "float" (unless said otherwise) hands over
+the real numbers and quantises the results; "move" hands over the integers as they are where all tensors share their
+parameters, else as "float"; "raw" always hands over the integers.  ``bias`` is the input that, as int32 beside
+quantised inputs 0 and 1, has the product of their scales.
+"""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The node at hand: its type and the tensors that it reads and writes."""
+
+    node_type: NodeType
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+
+
+class NodeBuilder(Builder):
+    """The hub's builder, with the node that is being lowered."""
+
+    node: Context = Context(NodeType.NONE)
+
+
+# -- element types ---------------------------------------------------------------------------------------------------
+
+_FLOAT = ("float16", "float32", "float64")
+_NUMBERS = ("int32", "int64", *_FLOAT)
+_SINGLE = ("float16", "float32")
+
+KERNELS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Pow", "Neg", "Abs", "Sign", "MatMul"), _NUMBERS),
+    **dict.fromkeys(("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Where", "TopK"), _NUMBERS),
+    **dict.fromkeys(("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceSumSquare"), _NUMBERS),
+    **dict.fromkeys(("ReduceMean", "ReduceL2", "Sqrt", "Exp", "Log", "Sin", "Cos", "Floor", "Ceil", "Round"), _FLOAT),
+    **dict.fromkeys(("Reciprocal", "Relu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "MaxPool"), _FLOAT),
+    **dict.fromkeys(("Erf", "Elu", "LeakyRelu", "Selu", "Softsign", "Softplus", "Gelu", "AveragePool"), _SINGLE),
+    "ArgMax": ("int32", *_SINGLE),
+    "Pad": ("bool", "int8", "uint8", *_NUMBERS),
+}
+"""Element types for which the engine has kernels, as far as they are relied on; an operator not listed has all."""
+
+_WIDER = {"uint32": "int64", "uint64": "int64", "int64": "float64", "int32": "float32", "float64": "float32"}
+
+
+def working_type(op: str, dtype: np.dtype[Any]) -> str:
+    """The element type to compute in: ``dtype`` itself, or the nearest one that the engine has a kernel for.
+
+    Integers go to wider integers, or to floats where there is no other way; float64 to float32 where it must.
+    """
+    kernels, name = KERNELS.get(op), dtype.name
+    while kernels is not None and name not in kernels:
+        name = _WIDER.get(name, "int32")
+    return name
+
+
+def emit(g: Builder, op: str, x: Value, *more: Any, back: bool = True, **attributes: Any) -> Any:
+    """An operator on x and values of the type of x, in a type that the engine can compute; the result in x's type."""
+    work = working_type(op, x.dtype)
+    operands = [g.cast(value, work) if isinstance(value, Value) and value.dtype == x.dtype else value for value in more]
+    result: Value = g.emit(op, g.cast(x, work), *operands, **attributes)
+    return g.cast(result, x.dtype) if back else result
+
+
+def arithmetic(g: Builder, op: str, a: Value, b: Value, *, back: bool = True, **attributes: Any) -> Value:
+    """An operator on two operands, the second in the type of the first; ``back`` False keeps a bool result."""
+    result: Value = emit(g, op, a, g.cast(b, a.dtype), back=back, **attributes)
+    return result
+
+
+def as_float(g: Builder, x: Value) -> Value:
+    """x in a float type: itself, or float32."""
+    return x if x.dtype.kind == "f" else g.cast(x, "float32")
+
+
+def refuse_bare_int8(g: NodeBuilder) -> None:
+    """int8 and uint8 are quantised numbers to arithmetic: without quantParams they have no meaning."""
+    for tensor in (*g.node.inputs, *g.node.outputs):
+        if tensor.dataType in (DataType.INT8, DataType.UINT8) and not tensor.quantParams:
+            raise CheckError(f"tensor {tensor.name!r} of type {DataType(tensor.dataType).name} must have quantParams")
+
+
+# -- constants that steer an operator --------------------------------------------------------------------------------
+
+
+def numbers(value: Value, what: str) -> list[int]:
+    """The elements of a constant input as ints; CheckError if it is no constant or no integers."""
+    if value.data is None:
+        raise CheckError(f"the {what} must be a constant: the result's rank depends on it")
+    if value.dtype.kind not in "iu":
+        raise CheckError(f"the {what} must be integers, got {value.dtype}")
+    return [int(item) for item in value.data.reshape(-1)]
+
+
+def axis_of(axis: int, rank: int, what: str = "axis") -> int:
+    """An axis counted from the front; CheckError outside [-rank, rank)."""
+    if not -rank <= axis < rank:
+        raise CheckError(f"the {what} must be in [{-rank}, {rank}), got {axis}")
+    return axis % rank
+
+
+def axes_of(axes: Sequence[int], rank: int) -> list[int]:
+    """Axes counted from the front, in ascending order; CheckError if one is outside or named twice."""
+    result = sorted(axis_of(axis, rank) for axis in axes)
+    if len(set(result)) < len(result):
+        raise CheckError(f"each axis may be named once, got {list(axes)}")
+    return result
+
+
+def pair(values: Sequence[int], what: str, *, least: int = 1) -> tuple[int, int]:
+    """A list of height and width; CheckError unless it holds two numbers of at least ``least``."""
+    if len(values) != 2 or min(values) < least:
+        raise CheckError(f"{what} must hold 2 integers of at least {least}, got {list(values)}")
+    return int(values[0]), int(values[1])
+
+
+def rank_of(x: Value, rank: int, what: str = "input") -> None:
+    """CheckError unless x has this rank."""
+    if x.rank != rank:
+        raise CheckError(f"the {what} must have {rank} dims, got {list(x.shape)}")
+
+
+# -- layout ----------------------------------------------------------------------------------------------------------
+
+
+def permute(g: Builder, x: Value, order: Sequence[int]) -> Value:
+    """x with its dims reordered; a constant is turned now."""
+    if list(order) == list(range(x.rank)):
+        return x
+    if x.data is not None:
+        return g.constant(x.data.transpose(order))
+    result: Value = g.Transpose(x, perm=list(order))
+    return result
+
+
+def nchw(g: Builder, x: Value) -> Value:
+    """(N,H,W,C) → (N,C,H,W)."""
+    return permute(g, x, (0, 3, 1, 2))
+
+
+def nhwc(g: Builder, x: Value) -> Value:
+    """(N,C,H,W) → (N,H,W,C)."""
+    return permute(g, x, (0, 2, 3, 1))

@@ -1,0 +1,58 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from ...errors import CheckError
+from ...graph.ir import Value
+from .. import attributes
+from ..enums import NodeType
+from .activation import activate
+from .base import NodeBuilder, arithmetic, emit, node, permute, refuse_bare_int8
+
+
+@node(NodeType.MATMUL_FUSION, bias=2)
+def matmul(g: NodeBuilder, p: attributes.MatMulFusion, a: Value, b: Value, bias: Value | None = None) -> Value:
+    """y = act(op(a) op(b) + bias).  a (…,M,K), b (…,K,N), bias (N) → y (…,M,N)."""
+    refuse_bare_int8(g)
+    if not a.rank or not b.rank:
+        raise CheckError(f"both operands must have a dim at least, got {list(a.shape)} and {list(b.shape)}")
+    a, b = _turned(g, a, p.transposeA), _turned(g, g.cast(b, a.dtype), p.transposeB)
+    y: Value = emit(g, "MatMul", a, b)
+    if bias is not None:
+        y = arithmetic(g, "Add", y, bias)
+    return activate(g, y, p.activationType)
+
+
+def _turned(g: NodeBuilder, x: Value, wanted: bool) -> Value:
+    """x with its last two dims exchanged; a vector has none to exchange."""
+    if not wanted or x.rank < 2:
+        return x
+    return permute(g, x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
+
+
+@node(NodeType.FULL_CONNECTION, bias=2)
+def full_connection(
+    g: NodeBuilder, p: attributes.FullConnection, x: Value, w: Value, bias: Value | None = None
+) -> Value:
+    """y = act(x wᵀ + bias).  x flattened from ``axis`` on, or to rows of K; w (O,K), bias (O) → y (…,O)."""
+    refuse_bare_int8(g)
+    if (bias is not None) != p.hasBias:
+        raise CheckError(
+            f"hasBias must say whether there is a third input, got {p.hasBias} and {2 + (bias is not None)}"
+        )
+    if w.rank != 2:
+        raise CheckError(f"the weight must have 2 dims, got {list(w.shape)}")
+    depth = g.size(w, 1)
+    if p.useAxis:
+        if not 1 <= p.axis <= x.rank:
+            raise CheckError(f"axis must be in [1, {x.rank}], got {p.axis}")
+        inner = g.product(g.sizes(x)[p.axis :])
+        if isinstance(inner, int) and isinstance(depth, int) and inner != depth:
+            raise CheckError(f"dims {list(x.shape)} from axis {p.axis} on must hold the weight's {depth}, got {inner}")
+        rows = g.reshape(x, [*g.sizes(x)[: p.axis], depth])
+    else:
+        rows = g.reshape(x, [-1, depth])
+    y: Value = emit(g, "MatMul", rows, permute(g, g.cast(w, x.dtype), (1, 0)))
+    if bias is not None:
+        y = arithmetic(g, "Add", y, bias)
+    return activate(g, y, p.activationType)
