@@ -355,7 +355,8 @@ def open_picture(value: Any, where: str) -> Any:
     except Image.DecompressionBombError as error:
         raise InputError(f"the picture is too large: {error}", where=where) from None
     except (OSError, ValueError, SyntaxError, AttributeError, TypeError) as error:
-        raise InputError(f"the picture cannot be read: {error}", where=where) from None
+        reason = f"{value}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"the picture cannot be read: {reason}", where=where) from None
 
 
 def to_picture(blob: NDArray[np.float32], feature: Feature) -> Any:

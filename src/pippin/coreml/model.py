@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..graph.ir import Graph
+    from ..runtime.pieces import Pieces
     from ..runtime.session import Session
 
 log = logging.getLogger("pippin")
@@ -33,7 +34,7 @@ Blobs = dict[str, "NDArray[Any]"]
 class Plan:
     """A compiled network for certain input shapes. ``shapes`` says which shape an output has as a multi-array."""
 
-    session: Session
+    session: Session | Pieces
     names: list[str]
     decode: list[Callable[[Any], Any]]
 
@@ -316,6 +317,7 @@ class Model:
             rank5=self.legacy,
             custom=self._options.custom_layers,
             prepare=prepare,
+            outputs=self._blob_outputs(),
         )
         outputs = []
         for name in self._blob_outputs():
@@ -323,7 +325,9 @@ class Model:
                 raise CheckError(f"output {name!r} is made by no layer")
             blob = lowerer.blobs[name]
             value = blob.flat(g)[0] if blob.folded else blob.nd(g)
-            outputs.append((name, g.float(value)))
+            value = g.float(value)
+            lowerer.claim(g, name, value)
+            outputs.append((name, value))
         return g, outputs, lowerer
 
     def _blob_outputs(self) -> list[str]:
@@ -353,9 +357,6 @@ class Model:
         return str(layers[-1].output[0])
 
     def _compile(self, shapes: Sequence[Sequence[Dim]]) -> Plan:
-        from ..graph.write import write
-        from ..runtime.session import Session
-
         g, outputs, lowerer = self._lower(shapes, True)
         decode: list[Callable[[Any], Any]] = []
         names: list[str] = []
@@ -367,7 +368,18 @@ class Model:
                 continue
             names.append(name)
             decode.append(self._decoder(self.outputs[name], lowerer.blobs[name]))
-        return Plan(Session(write(g.graph), threads=self._options.threads), names, decode)
+        return Plan(self._session(g.graph), names, decode)
+
+    def _session(self, graph: Graph) -> Session | Pieces:
+        """A session; several where functions of custom layers stand between the operators."""
+        from ..graph.write import write
+        from ..runtime.pieces import Pieces, has_functions
+        from ..runtime.session import Session
+
+        def compile(graph: Graph) -> Session:
+            return Session(write(graph), threads=self._options.threads)
+
+        return Pieces(graph, compile) if has_functions(graph) else compile(graph)
 
     def _decoder(self, entry: Feature, blob: Any) -> Callable[[Any], Any]:
         import numpy as np
@@ -407,23 +419,20 @@ class Model:
         assert labels is not None
         if not labels:
             raise CheckError("the classifier must have class labels, got none")
-        label_name = self.predicted_feature
-        by_kind = [name for name, entry in self.outputs.items() if entry.kind == "dictionary"]
-        arrays = [name for name, entry in self.outputs.items() if entry.kind == "multiarray"]
         probabilities = self.probabilities
+        makers: dict[str, Callable[[Any], Any]] = {}
+        for name, entry in self.outputs.items():
+            if name == self.predicted_feature:
+                makers[name] = lambda value: labels[int(value.argmax())]
+            elif entry.kind == "dictionary":
+                makers[name] = lambda value: dict(zip(labels, value.reshape(-1).tolist(), strict=True))
+            elif name == probabilities:
+                makers[name] = self._decoder_of(name)
 
         def answer(value: Any) -> dict[str, Any]:
-            flat = value.reshape(-1)
-            if flat.size != len(labels):
-                raise CheckError(f"the network yields {flat.size} probabilities for {len(labels)} class labels")
-            result: dict[str, Any] = {}
-            for name in by_kind:
-                result[name] = dict(zip(labels, flat.tolist(), strict=True))
-            if probabilities in arrays:
-                result[probabilities] = self._decoder_of(probabilities)(value)
-            if label_name:
-                result[label_name] = labels[int(flat.argmax())]
-            return result
+            if value.size != len(labels):
+                raise CheckError(f"the network yields {value.size} probabilities for {len(labels)} class labels")
+            return {name: make(value) for name, make in makers.items()}
 
         return answer
 
