@@ -21,6 +21,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from .coreml.custom import custom_layer
     from .coreml.export import to_onnx
     from .coreml.model import Model, load
 
@@ -37,6 +38,7 @@ __all__ = [
     "UnsupportedError",
     "WriteError",
     "__version__",
+    "custom_layer",
     "load",
     "to_onnx",
 ]
@@ -44,6 +46,7 @@ __all__ = [
 # Loaded on first use: importing the package stays cheap.
 _LAZY = {
     "Model": "coreml.model",
+    "custom_layer": "coreml.custom",
     "load": "coreml.model",
     "to_onnx": "coreml.export",
 }

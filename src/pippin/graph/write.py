@@ -89,6 +89,8 @@ class _Writer:
 
         attributes: dict[str, Any] = {}
         for name, value in node.attributes.items():
+            if callable(value):  # a Python function, which only our own runner can call
+                continue
             if isinstance(value, Graph):
                 value = self.graph(value, [])
             elif isinstance(value, np.ndarray):
