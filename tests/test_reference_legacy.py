@@ -10,6 +10,7 @@ import pytest
 
 from cases import Case
 from cases.coreml import recurrent, torch_answers
+from cases.coreml.convolution import valid
 from pippin.coreml.schema import message
 from pippin.coreml.weights import Weights
 from pippin.errors import CheckError, PippinError, RunError, UnsupportedError
@@ -202,11 +203,18 @@ def test_custom_calls_the_function_of_its_class() -> None:
     np.testing.assert_array_equal(y, 2 * inputs[0])
 
 
+def test_global_pooling_of_a_large_plane() -> None:
+    x = np.ones((1, 200, 64, 64))
+    (y,) = run(Case("pooling", "", {"type": "AVERAGE", "globalPooling": True, "valid": {}}, ((1,),)), x)
+    np.testing.assert_allclose(y, np.ones((1, 200, 1, 1)), rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("kind", "params", "shape"),
     [
         ("upsample", {"scalingFactor": (1 << 40, 1 << 40)}, (1, 2, 2)),
         ("resizeBilinear", {"targetSize": (1 << 40, 1)}, (1, 2, 2)),
+        ("pooling", {"kernelSize": (1 << 27, 1), **valid(1 << 27, 1 << 27, 0, 0)}, (1, 1, 2, 2)),
         ("sequenceRepeat", {"nRepetitions": 1 << 60}, (1, 1, 1, 1, 1)),
         ("padding", {"constant": {}, "paddingAmounts": {"borderAmounts": [{"endEdgeSize": 1 << 50}, {}]}}, (1, 2, 2)),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,16 +34,16 @@ def pooling(context: Context, params: Any, x: Array) -> Array:
         pads = complete_pads(params.includeLastPixel.paddingAmounts, size, kernel, stride)
     else:
         pads = padding(params, "PoolingPaddingType", size, kernel, stride)
-    fill = -np.inf if kind == "MAX" else 0.0
-    windows = look(fold(x), kernel, stride, pads, fill)
+    cells = fold(x)
     if kind == "MAX":
-        y = windows.max(0)
+        y = slide(cells, kernel, stride, pads, -np.inf, np.max)
     elif kind == "L2":
-        y = np.sqrt(np.square(windows).sum(0))
+        y = np.sqrt(slide(np.square(cells), kernel, stride, pads, 0.0, np.sum))
     else:
-        inside = look(np.ones_like(fold(x)), kernel, stride, pads, 0.0).sum(0)
-        count = np.maximum(inside, 1) if params.avgPoolExcludePadding else kernel[0] * kernel[1]
-        y = windows.sum(0) / count
+        count: Any = kernel[0] * kernel[1]
+        if params.avgPoolExcludePadding:
+            count = np.maximum(slide(np.ones_like(cells), kernel, stride, pads, 0.0, np.sum), 1.0)
+        y = slide(cells, kernel, stride, pads, 0.0, np.sum) / count
     return unfold(y, x)
 
 
@@ -60,20 +61,23 @@ def complete_pads(amounts: Any, size: tuple[int, int], kernel: tuple[int, int], 
     return pads[0], pads[1]
 
 
-def look(x: Array, kernel: tuple[int, int], stride: tuple[int, int], pads: Pads, fill: float) -> Array:
-    """x [N,C,H,W] → [kh·kw,N,C,H_out,W_out]: what the windows see, one entry a cell of the window."""
+def slide(
+    x: Array,
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    pads: Pads,
+    fill: float,
+    function: Callable[[Array, int], Array],
+) -> Array:
+    """x [N,C,H,W] → [N,C,H_out,W_out]: the maximum or sum of each window, along the height and then the width."""
     grow = [(start, max(end, 0)) for start, end in pads]
-    as_shape((*kernel, *x.shape[:2], *(x.shape[2 + i] + sum(grow[i]) for i in range(2))), "paddingAmounts")
+    as_shape((*x.shape[:2], *(x.shape[2 + i] + sum(grow[i]) for i in range(2))), "paddingAmounts")
     x = np.pad(x, ((0, 0), (0, 0), *grow), constant_values=fill)
-    for axis, (_, end) in enumerate(pads):
-        if end < 0:
-            x = np.take(x, range(x.shape[2 + axis] + end), axis=2 + axis)
-    rows, cols = ((x.shape[2 + i] - kernel[i]) // stride[i] + 1 for i in range(2))
-    require(rows > 0 and cols > 0, f"kernelSize {list(kernel)} must fit into the padded input {list(x.shape[2:])}")
-    return np.stack(
-        [
-            x[:, :, u :: stride[0], v :: stride[1]][:, :, :rows, :cols]
-            for u in range(kernel[0])
-            for v in range(kernel[1])
-        ]
-    )
+    for i, (_, end) in enumerate(pads):
+        x = np.take(x, range(x.shape[2 + i] + min(end, 0)), axis=2 + i)
+        require(kernel[i] <= x.shape[2 + i], f"kernelSize {list(kernel)} must fit into the padded input, got {x.shape}")
+        seen = np.lib.stride_tricks.sliding_window_view(x, kernel[i], 2 + i)
+        seen = seen[:, :, :: stride[0]] if i == 0 else seen[:, :, :, :: stride[1]]
+        as_shape(seen.shape, "kernelSize")
+        x = function(seen, -1)
+    return x
