@@ -90,6 +90,10 @@ class Builder:
         if value.name != name:
             value.name = self.unique(name)
 
+    def release(self, name: str) -> None:
+        """Lets ``name`` be given again: no value has it any more."""
+        self._names.discard(name)
+
     def unique(self, name: str) -> str:
         """``name``, or ``name`` with the first free number behind it."""
         candidate = name
@@ -99,6 +103,19 @@ class Builder:
             candidate = f"{name}_{count}"
         self._names.add(candidate)
         return candidate
+
+    def names(self) -> tuple[set[str], dict[str, int], dict[Any, Value]]:
+        """All names and shared constants so far, to forget later ones by ``restore``."""
+        return set(self._names), dict(self._counters), dict(self._small)
+
+    def restore(self, before: tuple[set[str], dict[str, int], dict[Any, Value]]) -> None:
+        """Forgets the names and shared constants that came after ``names()``: what had them is thrown away."""
+        names, counters, small = before
+        self._names.intersection_update(names)
+        self._counters.clear()
+        self._counters.update(counters)
+        self._small.clear()
+        self._small.update(small)
 
     def symbol(self) -> str:
         """A fresh name for a size that is known at run time only."""
@@ -240,6 +257,11 @@ class Builder:
         if tuple(target) == x.shape:
             return x
         result: Value = self.Expand(x, self.vector(sizes))
+        if result.data is None and len(target) == result.rank:
+            # where the shape is computed, inference says nothing
+            own = (1,) * (len(target) - x.rank) + x.shape
+            fixed = [_broadcast(have, want) for have, want in zip(own, target, strict=True)]
+            result.shape = tuple(i if f is None else f for f, i in zip(fixed, result.shape, strict=True))
         return result
 
     def cast(self, x: Value, dtype: DTypeLike) -> Value:
@@ -271,3 +293,12 @@ class Builder:
             dim: Dim = node.inputs[0].shape[node.attributes["start"]]
             return dim
         return None
+
+
+def _broadcast(have: Dim, want: Dim | None) -> Dim | None:
+    """The dim that two give together; None where either may be 1 when the graph runs."""
+    if have == 1:
+        return want
+    if isinstance(have, int) or want in (1, have):
+        return have
+    return want if isinstance(want, int) else None

@@ -56,12 +56,13 @@ def non_maximum_suppression(
     indices = g.Where(valid, order, g.constant(-1, "int64"))
     # -1 picks the last box, which is blanked
     rows, mask = g.Unsqueeze(indices, [2]), g.Unsqueeze(valid, [2])
-    return (
-        g.Where(mask, g.GatherND(boxes, rows, batch_dims=1), 0.0),
-        g.Where(mask, g.GatherND(scores, rows, batch_dims=1), 0.0),
-        indices,
-        number,
-    )
+    kept = g.Where(mask, g.GatherND(boxes, rows, batch_dims=1), 0.0)
+    marks = g.Where(mask, g.GatherND(scores, rows, batch_dims=1), 0.0)
+    # inference loses the batch where it is unknown
+    images, places_out = boxes.shape[0], indices.shape[1]
+    kept.shape, marks.shape = (images, places_out, 4), (images, places_out, scores.shape[2])
+    indices.shape, number.shape = (images, places_out), (images,)
+    return kept, marks, indices, number
 
 
 def _check(p: Any, boxes: Value, scores: Value) -> None:

@@ -24,6 +24,8 @@ def top_k(g: Context, p: Any, x: Value, k: Value | None = None) -> tuple[Value, 
         if count.data is not None:
             _limited(int(count.data[0]), size)
     values, indices = g.TopK(x, count, axis=p.axis, largest=None if not p.useBottomK else 0, outputs=2)
+    # with K computed, inference says nothing of the other axes
+    values.shape = indices.shape = (*x.shape[:axis], values.shape[axis], *x.shape[axis + 1 :])
     return values, indices
 
 

@@ -34,11 +34,13 @@ def scatter_axis(g: Builder, data: Value, indices: Value, updates: Value, axis: 
 
     data (A…,D,B…), indices (I…) int64, updates (A…,I…,B…) → same shape as data
     """
-    before, after = g.sizes(data)[:axis], g.sizes(data)[axis + 1 :]
-    count = g.product(g.sizes(indices))
-    updates = g.reshape(updates, [*before, count, *after])
-    indices = g.reshape(indices, [1] * len(before) + [count] + [1] * len(after))
-    return scatter_elements(g, data, g.expand(indices, g.sizes(updates)), updates, axis, mode)
+    if indices.rank != 1:
+        sizes, count = g.sizes(data), g.product(g.sizes(indices))
+        updates = g.reshape(updates, [*sizes[:axis], count, *sizes[axis + 1 :]])
+        indices = g.reshape(indices, [count])
+    if data.rank > 1:
+        indices = g.Unsqueeze(indices, [other for other in range(data.rank) if other != axis])
+    return scatter_elements(g, data, _expanded(g, indices, updates), updates, axis, mode)
 
 
 def scatter_nd(g: Builder, data: Value, indices: Value, updates: Value, mode: str) -> Value:
@@ -64,8 +66,17 @@ def scatter_nd(g: Builder, data: Value, indices: Value, updates: Value, mode: st
         data_rows = g.reshape(data, [total, *inner])
     updates = g.reshape(updates, [points, *inner])
     if inner:
-        linear = g.expand(g.reshape(linear, [points] + [1] * len(inner)), g.sizes(updates))
+        linear = _expanded(g, g.Unsqueeze(linear, list(range(1, 1 + len(inner)))), updates)
     return g.reshape(scatter_elements(g, data_rows, linear, updates, 0, mode), sizes)
+
+
+def _expanded(g: Builder, indices: Value, like: Value) -> Value:
+    """Indices with axes of size 1, broadcast to the shape of ``like``."""
+    if like.static:
+        return g.expand(indices, g.sizes(like))
+    result: Value = g.Expand(indices, g.Shape(like))
+    result.shape = like.shape
+    return result
 
 
 def _range(g: Builder, count: Size) -> Value:
