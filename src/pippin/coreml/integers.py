@@ -52,13 +52,18 @@ def truth(g: Context, x: Value) -> Value:
     """``x`` as bool: false where it is 0. A comparison that was made float for a blob is taken as it was."""
     import numpy as np
 
-    if x.dtype == np.bool_:
+    known = compared(x)
+    if known is not None:
+        return known
+    return g.cast(x, np.bool_)
+
+
+def compared(x: Value) -> Value | None:
+    """The bool that ``x`` was made of; None if it was not."""
+    if x.dtype.kind == "b":
         return x
-    node = x.node
-    if node is not None and node.op == "Cast" and node.inputs[0] is not None and node.inputs[0].dtype == np.bool_:
-        return node.inputs[0]
-    result: Value = g.Cast(x, to=9)
-    return result
+    source = x.node.inputs[0] if x.node is not None and x.node.op == "Cast" else None
+    return source if source is not None and source.dtype.kind == "b" else None
 
 
 def elements(g: Context, x: Value) -> list[Size]:

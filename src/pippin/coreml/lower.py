@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import CheckError, PippinError, UnsupportedError
 from ..graph.ir import Graph, Value
+from . import control_flow
 from .draws import Draw
 from .lowering import LAYERS, Blob, Context
 from .weights import Weights
@@ -40,16 +41,47 @@ class Lowered:
 class Lowerer:
     """Lowers networks into one context, with the blobs that are visible so far."""
 
-    def __init__(self, g: Context, blobs: dict[str, Blob]) -> None:
+    def __init__(self, g: Context, blobs: dict[str, Blob], outputs: Iterable[str] | None = None) -> None:
         self.g = g
         self.blobs = blobs
+        self.outputs = outputs
+        self.named: dict[str, Value] = {}
+        # for layers that hold networks, see control_flow
+        self.root: Any = None
+        self.shared: control_flow.Flow | None = None
+        self.depth = 0
+        self.in_body = False
+        self.left: Value | None = None
+        self.broke: Value | None = None
+        self.guessed = False
 
     def network(self, network: Any, g: Context | None = None) -> None:
         """Lowers every layer of ``network`` into ``g``; new blobs are added to ``self.blobs``."""
-        g = g or self.g
-        for index, layer in enumerate(network.layers):
+        if self.root is None:
+            self.root = network
+        self.sequence(network.layers, g or self.g)
+
+    def sequence(self, layers: Sequence[Any], g: Context) -> None:
+        """Lowers ``layers`` one after the other; those behind one that may leave a loop, under a condition."""
+        for index, layer in enumerate(layers):
             with self.entered(g), g.scope(layer.name or f"layer{index}", place(layer, index)):
                 self.layer(g, layer)
+                if self.left is not None:
+                    control_flow.rest(self, g, layers[index + 1 :])
+                    return
+
+    def nested(self, g: Context, layers: int) -> Lowerer:
+        """A run for a network of that many layers inside this one, into its graph ``g``, with blobs of its own."""
+        inner = Lowerer(g, {name: blob.copy() for name, blob in self.blobs.items()}, self.outputs)
+        inner.root, inner.shared, inner.in_body, inner.depth = self.root, self.flow(), self.in_body, self.depth + 1
+        control_flow.spend(self.flow(), layers, inner.depth)
+        return inner
+
+    def flow(self) -> control_flow.Flow:
+        """What all nested networks share."""
+        if self.shared is None:
+            self.shared = control_flow.Flow.of(self.root, self.outputs)
+        return self.shared
 
     @contextmanager
     def entered(self, g: Context) -> Iterator[None]:
@@ -83,9 +115,25 @@ class Lowerer:
             raise CheckError(f"the layer must have {len(outputs)} outputs, got {len(layer.output)}")
         made = {id(node) for node in g.graph.nodes[first:]}
         for name, blob in zip(layer.output, outputs, strict=True):
-            if all(id(value.node) in made for value in blob.values()):  # what a layer passes through keeps its name
-                blob.rename(g, name)
-            self.blobs[name] = blob
+            # what a layer passes through keeps its name
+            self.bind(g, name, blob, made=all(id(value.node) in made for value in blob.values()))
+
+    def bind(self, g: Context, name: str, blob: Blob, *, made: bool = True) -> None:
+        """Makes ``blob`` the one of that name; a value that was ``made`` for it, and is not nested, is named so."""
+        self.claim(g, name)
+        if made:
+            blob.rename(g, f"{g.graph.name}/{name}" if self.depth else name)
+            for value in blob.values():
+                if value.name == name:
+                    self.named[name] = value
+        self.blobs[name] = blob
+
+    def claim(self, g: Context, name: str, value: Value | None = None) -> None:
+        """Frees ``name`` for ``value``, an output of the model or the blob that is so called from here on."""
+        holder = self.named.pop(name, None)
+        if holder is not None and holder.name == name and holder is not value:
+            g.rename(holder, f"{name}/earlier")
+            g.release(name)
 
     def blob(self, name: str) -> Blob:
         blob = self.blobs.get(name)
@@ -159,6 +207,7 @@ def lower(
     custom: Mapping[str, Any] | None = None,
     prepare: Any = None,
     feeds: list[Draw] | None = None,
+    outputs: Iterable[str] | None = None,
 ) -> tuple[Context, Lowerer]:
     """Lowers ``network``.
 
@@ -166,6 +215,7 @@ def lower(
     step.
     ``prepare(g, name, value)`` may emit preprocessing; it returns the value that the network gets.
     ``feeds`` is filled with the extra inputs that want fresh random numbers on each run; without it there are none.
+    ``outputs`` are the blobs that are wanted, so that others need not leave branches and loops; None: any.
     """
     g = Context("network")
     g.adopt(weights, custom or {}, rank5)
@@ -179,6 +229,6 @@ def lower(
             blobs[name] = Blob(flat=value, lead=[1, g.size(value, 0)])
         else:
             blobs[name] = Blob(nd=value)
-    lowerer = Lowerer(g, blobs)
+    lowerer = Lowerer(g, blobs, outputs)
     lowerer.network(network)
     return g, lowerer

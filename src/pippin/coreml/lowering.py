@@ -121,6 +121,10 @@ class Blob:
         assert self._flat is not None
         return [size if isinstance(size, int) else "batch" for size in self._lead] + list(self._flat.shape[1:])
 
+    def copy(self) -> Blob:
+        """The same blob for a nested graph: forms that are made there must not be seen outside."""
+        return Blob(self._nd, self._flat, self._lead)
+
     def values(self) -> list[Value]:
         """Every form that is there."""
         return [value for value in (self._nd, self._flat) if value is not None]

@@ -52,6 +52,17 @@ def _binary(name: str) -> Callable[..., Any]:
     return apply
 
 
+def _variadic(name: str) -> Callable[..., Any]:
+    pair = _binary(name)
+
+    def apply(attributes: dict[str, Any], first: NDArray[Any], *others: NDArray[Any]) -> Any:
+        for other in others:
+            first = None if first is None else pair(attributes, first, other)
+        return first
+
+    return apply
+
+
 def _div(_: dict[str, Any], a: NDArray[Any], b: NDArray[Any]) -> Any:
     import numpy as np
 
@@ -137,6 +148,17 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "Sub": _binary("subtract"),
     "Mul": _binary("multiply"),
     "Div": _div,
+    "Max": _variadic("maximum"),
+    "Min": _variadic("minimum"),
+    "Greater": _binary("greater"),
+    "GreaterOrEqual": _binary("greater_equal"),
+    "Less": _binary("less"),
+    "LessOrEqual": _binary("less_equal"),
+    "Equal": _binary("equal"),
+    "And": _binary("logical_and"),
+    "Or": _binary("logical_or"),
+    "Not": _unary("logical_not"),
+    "Abs": _unary("abs"),
     "Neg": _unary("negative"),
     "Floor": _unary("floor"),
     "Ceil": _unary("ceil"),

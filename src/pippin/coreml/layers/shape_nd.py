@@ -250,4 +250,6 @@ def copy(g: Context, p: Any, x: Value) -> Value:
 
     x (…) → y same shape, float. Source: CopyLayerParams.
     """
+    (source,), (target,) = g.layer.input, g.layer.output
+    require(source != target, f"input and output must have distinct names, got {source!r}")
     return x
