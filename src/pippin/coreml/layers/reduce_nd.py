@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import UnsupportedError
 from ...graph.ir import Value
 from ..lowering import Context, axis_of, lowering, require
 
@@ -53,7 +54,8 @@ def reduced_axes(p: Any, x: Value) -> list[int]:
     if p.reduceAll:
         return list(range(x.rank))
     axes = [axis_of(axis, x.rank, "axes") for axis in p.axes]
-    require(bool(axes), "axes must name at least one axis unless reduceAll is set, got none")
+    if not axes:
+        raise UnsupportedError("axes must name at least one axis unless reduceAll is set: none may mean none or all")
     require(len(set(axes)) == len(axes), f"axes must name each axis once, got {list(p.axes)}")
     return sorted(axes)
 
