@@ -130,7 +130,8 @@ def test_every_lowered_kind_has_rows_a_twin_and_a_refusal(kind: str) -> None:
 
     whole = set(control_flow.KINDS)
     assert kind in load_twins() or kind in whole, "no twin"
-    assert kind in whole or any(case.kind == kind for case in RUNS), "no row"
+    own = {"custom"}  # what runs there are the functions that test_custom_layers registers
+    assert kind in whole | own or any(case.kind == kind for case in RUNS), "no row"
     assert kind in whole or any(case.kind == kind for case in REFUSALS), "no refusal"
 
 
