@@ -103,6 +103,7 @@ def lstm(
     ONNX's LSTM does not clip the cell. With gates in [0, 1] the cell grows by the largest |g| a step at most, so it
     serves where that cannot reach the threshold: for certain, or by a look at the initial cell when the network runs.
     """
+    h, c = _given(h), _given(c)
     fast = _Lstm(cell, list(activations), direction, coupled, gate_clip)
     limit = max(a.bound for a in activations[1::3])
     gated = all(a.gate for a in activations[0::3])
@@ -112,9 +113,10 @@ def lstm(
         return fast.scan(g, x, h, c, cell_clip)
     steps = x.shape[0]
     growth = 0.0 if coupled else steps * limit if isinstance(steps, int) else None
-    if growth is not None and max(growth, limit if coupled else 0.0) > cell_clip:
+    start = 0.0 if c is None else float(abs(c.data).max()) if c.data is not None else None
+    if growth is not None and max(growth, limit if coupled else 0.0) + (start or 0.0) > cell_clip:
         return fast.scan(g, x, h, c, cell_clip)
-    if growth is not None and c is None:
+    if growth is not None and start is not None:
         return fast.operator(g, x, h, c)
     return fast.decided(g, x, h, c, cell_clip, 0.0 if coupled else limit)
 
@@ -236,6 +238,13 @@ class _Lstm:
         return function.apply(g, x)
 
 
+def _given(state: Value | None) -> Value | None:
+    """An initial state; None where it is zeros anyway."""
+    if state is None or (state.data is not None and not state.data.any()):
+        return None
+    return state
+
+
 def gru(
     g: Builder,
     x: Value,
@@ -252,6 +261,7 @@ def gru(
     z, r = f(clip(W·xₜ + R·hₜ₋₁ + b)), n = g(clip(Wₙ·xₜ + Rₙ·(r⊙hₜ₋₁) + bₙ)), hₜ = (1 - z)⊙n + z⊙hₜ₋₁;
     ``reset_after``: r ⊙ (Rₙ·hₜ₋₁) instead. ``activations`` hold f, g for each direction.
     """
+    h = _given(h)
     result: tuple[Value, Value] = g.GRU(
         x,
         cell.w,
@@ -279,6 +289,7 @@ def rnn(
     gate_clip: float = math.inf,
 ) -> tuple[Value, Value]:
     """x (T,B,I), h (D,B,H) or None for zeros → y (T,D,B,H), the last h (D,B,H); hₜ = f(clip(W·xₜ + R·hₜ₋₁ + b))."""
+    h = _given(h)
     result: tuple[Value, Value] = g.RNN(
         x,
         cell.w,
