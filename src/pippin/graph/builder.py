@@ -151,6 +151,11 @@ class Builder:
         attributes = schemas.attributes(schema, attributes)
         count = schema.min_output if outputs is None else outputs
         folded = fold.fold(op, operands, attributes) if count == 1 and not domain else None
+        if op == "Split":
+            parts = fold.split(operands, attributes, count)
+            if parts is not None:
+                values = tuple(self.constant(part) for part in parts)
+                return values if count > 1 else values[0]
         if folded is not None:
             return self.constant(folded, name=f"{self.prefix}/{op}" if self.prefix else op)
         try:

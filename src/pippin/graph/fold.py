@@ -41,6 +41,24 @@ def fold(op: str, inputs: Sequence[Value | None], attributes: dict[str, Any]) ->
     return np.asarray(result)
 
 
+def split(inputs: Sequence[Value | None], attributes: dict[str, Any], count: int) -> Sequence[NDArray[Any]] | None:
+    """The parts of a small constant that Split makes; None where it is not folded."""
+    import numpy as np
+
+    x, sizes = inputs[0], inputs[1] if len(inputs) > 1 else None
+    if x is None or x.data is None or x.data.size > LIMIT or (sizes is not None and sizes.data is None):
+        return None
+    axis = attributes.get("axis", 0)
+    if not -x.rank <= axis < x.rank:
+        return None
+    if sizes is not None and sizes.data is not None:
+        ends = np.cumsum(sizes.data)
+        if len(ends) != count or sizes.data.min() < 0 or ends[-1] != x.data.shape[axis]:
+            return None
+        return np.split(x.data, ends[:-1], axis=axis)
+    return np.split(x.data, count, axis=axis) if x.data.shape[axis] % count == 0 else None
+
+
 def _binary(name: str) -> Callable[..., Any]:
     def apply(_: dict[str, Any], a: NDArray[Any], b: NDArray[Any]) -> Any:
         import numpy as np

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import CheckError, UnsupportedError
-from ...graph.builder import Size
+from ...graph.builder import RESHAPES, Size
 from ...graph.ir import Value
 from ..integers import alike, elements, shape_vector, traced
 from ..lowering import Context, axis_of, lowering, require
@@ -97,7 +97,12 @@ def expand_dims(g: Context, p: Any, x: Value) -> Value:
     x of rank R → y of rank R + len(axes). Source: ExpandDimsLayerParams.
     """
     axes = [int(axis) for axis in p.axes]
-    unique(axes, x.rank + len(axes), "an output")
+    positions = unique(axes, x.rank + len(axes), "an output")
+    if x.static and reshaped(x):
+        sizes = [int(dim) for dim in x.shape]
+        for axis in sorted(positions):
+            sizes.insert(axis, 1)
+        return g.reshape(x, sizes)
     return g.Unsqueeze(x, axes)
 
 
@@ -117,7 +122,14 @@ def squeeze(g: Context, p: Any, x: Value) -> Value:
         require(all(isinstance(dim, str) or dim == 1 for dim in found), f"axes must name axes of size 1, got {found}")
     if len(axes) == x.rank:  # no blob has rank 0
         axes = axes[:-1]
+    if axes and x.static and reshaped(x):
+        return g.reshape(x, [int(dim) for axis, dim in enumerate(x.shape) if axis not in axes])
     return g.Squeeze(x, axes) if axes else x
+
+
+def reshaped(x: Value) -> bool:
+    """Whether ``x`` is another value in another shape: then one Reshape does for both."""
+    return x.node is not None and x.node.op in RESHAPES
 
 
 def unique(values: Sequence[int], rank: int, of: str) -> list[int]:
