@@ -45,6 +45,12 @@ def test_linear_per_tensor_and_per_channel() -> None:
     assert str(Weights().encoding(message)) == "linear 2 bit, per channel"
 
 
+def test_a_scale_for_channels_that_lie_on_two_axes() -> None:
+    """Two groups of one input and two output channels each: four scales."""
+    message = params(linear([1, 1, 1, 1], 4, [1, 2, 3, 4]))
+    np.testing.assert_array_equal(Weights().array(message, (2, 1, 2), axis=(0, 2)), np.float32([[[1, 2]], [[3, 4]]]))
+
+
 def test_lookup_table() -> None:
     message = params(lookup([3, 0, 1, 2, 3], 2, [0.1, 0.2, 0.3, 7]))
     np.testing.assert_array_equal(Weights().array(message, (5,)), np.float32([7, 0.1, 0.2, 0.3, 7]))

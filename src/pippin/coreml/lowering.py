@@ -178,11 +178,11 @@ class Context(Builder):
         """How many outputs the layer declares."""
         return len(self.layer.output)
 
-    def array(self, params: Any, *shape: int, axis: int = 0, name: str = "weights") -> NDArray[Any]:
+    def array(self, params: Any, *shape: int, axis: int | tuple[int, ...] = 0, name: str = "weights") -> NDArray[Any]:
         """The values of a WeightParams field as a float32 array; per-channel scales run along ``axis``."""
         return self.weights.array(params, shape, axis=axis, name=name)
 
-    def weight(self, params: Any, *shape: int, axis: int = 0, name: str = "weights") -> Value:
+    def weight(self, params: Any, *shape: int, axis: int | tuple[int, ...] = 0, name: str = "weights") -> Value:
         """The values of a WeightParams field as a constant named after layer and field."""
         return self.constant(self.array(params, *shape, axis=axis, name=name), name=f"{self.prefix}/{name}")
 

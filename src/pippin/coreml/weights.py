@@ -105,10 +105,13 @@ class Weights:
             return chunks[0]
         return memoryview(b"".join(chunks))
 
-    def array(self, params: Any, shape: Sequence[int], *, axis: int = 0, name: str = "weights") -> NDArray[np.float32]:
+    def array(
+        self, params: Any, shape: Sequence[int], *, axis: int | tuple[int, ...] = 0, name: str = "weights"
+    ) -> NDArray[np.float32]:
         """The values as a float32 array of ``shape``, expanded if they are quantised.
 
-        ``axis`` is the axis of the output channels, along which a per-channel scale runs. Float32 values are a view
+        ``axis`` is the axis of the output channels, along which a per-channel scale runs; several where the channels
+        lie on more than one, outermost first. Float32 values are a view
         of the file's own bytes (maybe not aligned, never to be written to). Raises ``CheckError`` if the number of
         values, the scale or the table does not fit; ``name`` is the field to name then.
         """
@@ -171,7 +174,7 @@ class Weights:
         return np.frombuffer(data, np.int8).reshape(tuple(shape)), float(linear.scale[0])
 
     def _expand(
-        self, params: Any, encoding: Encoding, shape: tuple[int, ...], axis: int, name: str
+        self, params: Any, encoding: Encoding, shape: tuple[int, ...], axis: int | tuple[int, ...], name: str
     ) -> NDArray[np.float32]:
         import numpy as np
 
@@ -183,13 +186,14 @@ class Weights:
             return table[levels].reshape(shape)
         linear = params.quantization.linearQuantization
         scale, bias = np.asarray(linear.scale, np.float32), np.asarray(linear.bias, np.float32)
-        channels = shape[axis] if shape else 1
+        axes = ((axis,) if isinstance(axis, int) else axis) if shape else ()
+        channels = math.prod(shape[a] for a in axes)
         for field, values in (("scale", scale), ("bias", bias)):
             if len(values) not in ((0, 1, channels) if field == "bias" else (1, channels)):
                 raise CheckError(f"{name}: {field} must hold 1 or {channels} values, got {len(values)}")
         along = [1] * len(shape)
-        if shape:
-            along[axis] = -1
+        for a in axes:
+            along[a] = shape[a]
         result = levels.reshape(shape).astype(np.float32)
         result *= scale.reshape(along) if len(scale) > 1 else scale[0]
         if len(bias):

@@ -55,8 +55,9 @@ def _deconvolution(
     g: Context, p: Any, x: Value, bias: Value | None, kernel: Sequence[int], stride: Sequence[int], groups: int
 ) -> Value:
     out, channels = int(p.outputChannels), int(p.kernelChannels)
-    # a scale for each output channel: with groups, axis 1 holds those of one group only
-    array = g.weights.array(p.weights, (channels, out // groups, *kernel), axis=1)
+    # output channels lie on two axes: the group and the channel within it
+    split = (groups, channels // groups, out // groups, *kernel)
+    array = g.weights.array(p.weights, split, axis=(0, 2)).reshape(channels, out // groups, *kernel)
     w = g.constant(array, name=f"{g.prefix}/weights")
     sizes = [int(size) for size in p.outputShape]
     require(

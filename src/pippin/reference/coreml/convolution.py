@@ -55,7 +55,9 @@ def convolution(context: Context, params: Any, x: Array, kernels: Array | None =
     )
     if params.isDeconvolution:
         require(kernels is None, "isDeconvolution allows 1 input, got 2")
-        weights = blob(context, params, "weights", channels, out // groups, *kernel, axis=1)
+        # kernels come group by group, each with its share of the output channels: so do the scales
+        split = (groups, channels // groups, out // groups, *kernel)
+        weights = blob(context, params, "weights", *split, axis=(0, 2)).reshape(channels, out // groups, *kernel)
         y = deconvolve(params, fold(x), weights, stride, groups)
     else:
         dilation = pair(params.dilationFactor, 1, "dilationFactor")

@@ -30,7 +30,7 @@ class Context:
     weights: Weights
     custom: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
-    def array(self, params: Any, *shape: int, axis: int = 0) -> Array:
+    def array(self, params: Any, *shape: int, axis: int | tuple[int, ...] = 0) -> Array:
         """The values of a WeightParams message as float64 of the given shape."""
         return self.weights.array(params, shape, axis=axis).astype(np.float64)
 

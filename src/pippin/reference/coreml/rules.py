@@ -61,7 +61,7 @@ def enum(params: Any, name: str) -> str:
     return str(values[number].name)
 
 
-def blob(context: Context, params: Any, name: str, *shape: int, axis: int = 0) -> Array:
+def blob(context: Context, params: Any, name: str, *shape: int, axis: int | tuple[int, ...] = 0) -> Array:
     """The values of the WeightParams field ``name`` as float64 of ``shape``."""
     return context.weights.array(getattr(params, name), shape, axis=axis, name=name).astype(np.float64)
 
