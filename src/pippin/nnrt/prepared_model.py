@@ -48,6 +48,7 @@ class PreparedModel:
         self._lock = threading.Lock()
         self._bound: OrderedDict[Any, list[Any]] = OrderedDict()
         self._fixed = all(element_count(port.dims) >= 0 for port in (*self.inputs, *self.outputs))
+        self._sizes = {port.key: byte_size(port.data_type, port.dims) for port in (*self.inputs, *self.outputs)}
         self._plain = not any(port.data_type == DataType.BOOL for port in self.inputs)
         self._session = Session(
             compiled.written,
@@ -153,7 +154,7 @@ class PreparedModel:
             if tensor.format != port.format and tensor.format != Format.NONE:
                 raise self._refusal(ReturnCode.INVALID_FORMAT, place, f"{port.format!r}", tensor.format)
             shape = tensor.dimensions
-            if shape != port.dims:
+            if shape != port.dims or not self._fixed:
                 bad = self._bad_dims(port, shape)
                 if bad:
                     raise self._refusal(bad, place, f"dims {port.dims}", list(shape))
@@ -175,7 +176,7 @@ class PreparedModel:
 
     def _look(self, tensor: IOTensor, port: Port, shape: Sequence[int]) -> Mapped:
         mapped = self._mappings.look(tensor.data, ReturnCode.INVALID_PARAMETER)
-        size = byte_size(port.data_type, shape)
+        size = self._sizes[port.key] if self._fixed else byte_size(port.data_type, shape)
         if tensor.data.dataSize < size:
             raise NnrtError(
                 ReturnCode.INVALID_PARAMETER,
@@ -217,7 +218,7 @@ class PreparedModel:
 
     def _check_room(self, outputs: Sequence[IOTensor], dims: list[list[int]]) -> None:
         for port, tensor, shape in zip(self.outputs, outputs, dims, strict=True):
-            size = byte_size(port.data_type, shape)
+            size = self._sizes[port.key] if self._fixed else byte_size(port.data_type, shape)
             if size > _room(tensor.data):
                 raise NnrtError(
                     ReturnCode.INSUFFICIENT_BUFFER,
