@@ -127,7 +127,7 @@ QUANTISED = [
     row("2 bit table", conv(2, 3, weights=lookup(LEVELS % 4, 2, [-1.0, -0.25, 0.5, 1.5])), ((1, 3, 5, 5),)),
     row("8 bit table, quantised bias", conv(2, 3, weights=lookup(LEVELS, 8, normal(256)), hasBias=True, bias=linear([3, 250], 8, 0.01, -1.0)), ((1, 3, 5, 5),)),
     row("deconvolution, 8 bit linear, a scale for each output channel", deconv(3, 2, weights=linear(LEVELS * 16, 8, [0.01, 0.02], [-1.0, 0.5])), ((1, 3, 4, 4),)),
-    row("deconvolution, nGroups 2, a scale for each output channel", deconv(4, 6, groups=2, weights=linear(np.arange(4 * 3 * 9) % 15 * 16, 8, [0.01, 0.02, 0.03, 0.04, 0.05, 0.06], [-1.0, 0.5, 0.2, 0.1, -0.3, 0.0])), ((1, 4, 4, 3),)),
+    row("deconvolution, nGroups 2, a scale for each output channel", deconv(4, 6, (3, 3), 2, weights=linear(np.arange(4 * 3 * 9) % 15 * 16, 8, [0.01, 0.02, 0.03, 0.04, 0.05, 0.06], [-1.0, 0.5, 0.2, 0.1, -0.3, 0.0])), ((1, 4, 4, 3),)),
     row("deconvolution, float16 weights", deconv(3, 2, weights=half(normal(3, 2, 3, 3))), ((1, 3, 4, 4),)),
 ]  # fmt: skip
 
