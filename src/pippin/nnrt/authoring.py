@@ -95,12 +95,13 @@ class GraphBuilder:
     def constant(
         self, data: Any, dtype: Any = None, *, name: str = "", format: Format = Format.NHWC, quant: Quant = ()
     ) -> Ref:
-        """A constant of type ``dtype``; if that is None arrays keep theirs, numbers become int32 or float32."""
+        """A constant of type ``dtype``; if it is None arrays keep theirs, numbers become int32 or float32."""
         import numpy as np
 
         array = np.asarray(data, dtype)
         if dtype is None and not isinstance(data, (np.ndarray, np.generic)):
-            array = array.astype({"i": np.int32, "u": np.int32, "b": np.bool_}.get(array.dtype.kind, np.float32))
+            kind = array.dtype.kind if array.size else "i"
+            array = array.astype({"i": np.int32, "u": np.int32, "b": np.bool_}.get(kind, np.float32))
         ref = self._tensor(name or "constant", array.dtype, array.shape, format, quant)
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8).copy()
         self._data[ref.index] = flat

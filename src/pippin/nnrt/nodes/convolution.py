@@ -51,7 +51,7 @@ def _kernel(p: Any, w: Value) -> tuple[int, int]:
 def conv2d(g: NodeBuilder, p: attributes.Conv2DFusion, x: Value, w: Value, bias: Value | None = None) -> Value:
     """y = act(x ∗ w + bias).  x (N,H,W,I), w (O,kH,kW,I/group), bias (O) → y (N,H',W',O)."""
     rank_of(x, 4)
-    _kernel(p, w)
+    kernel = _kernel(p, w)
     out, depth = int(w.shape[0]), int(w.shape[3])
     group = int(p.group) or out
     if group < 1 or out % group or (isinstance(x.shape[3], int) and x.shape[3] != depth * group):
@@ -59,6 +59,7 @@ def conv2d(g: NodeBuilder, p: attributes.Conv2DFusion, x: Value, w: Value, bias:
     _check_bias(bias, out)
     stride, dilation = pair(p.stride, "stride"), pair(p.dilation, "dilation")
     padding = padding_of(p.padMode, p.padList, "padList")
+    _check_reach(x, [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)], padding)
     y = conv(
         g,
         nchw(g, _single(g, x)),
@@ -131,6 +132,13 @@ def _transposed_weight(
     if first == channels and channels % group == 0:
         return nchw(g, w), last * group
     raise CheckError(f"weight {list(w.shape)} in {group} groups does not fit {channels} channels in, {wanted} out")
+
+
+def _check_reach(x: Value, reach: Sequence[int], padding: Padding) -> None:
+    """CheckError if the kernel is larger than the padded image."""
+    for size, wide, before, after in zip(x.shape[1:3], reach, padding.begin, padding.end, strict=not padding.same):
+        if isinstance(size, int) and size + before + after < wide:
+            raise CheckError(f"a kernel that reaches over {list(reach)} does not fit the padded image {list(x.shape)}")
 
 
 def _check_bias(bias: Value | None, out: int) -> None:

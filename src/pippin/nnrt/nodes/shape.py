@@ -158,8 +158,8 @@ def unstack(g: NodeBuilder, p: attributes.Unstack, x: Value) -> tuple[Value, ...
 @node(NodeType.SLICE_FUSION, quantized="move")
 def slice_(g: NodeBuilder, p: attributes.SliceFusion, x: Value, begin: Value, size: Value) -> Value:
     """y = size elements from begin on, along each of ``axes`` (empty: the first ones in order)."""
-    count = begin.shape[0] if begin.rank == 1 else None
-    if begin.rank != 1 or begin.shape != size.shape or not isinstance(count, int):
+    count = len(p.axes) or next((n for v in (begin, size) for n in v.shape if isinstance(n, int)), x.rank)
+    if any(value.rank != 1 or (value.static and value.shape != (count,)) for value in (begin, size)):
         raise CheckError(f"begin and size must be equally long, got {list(begin.shape)} and {list(size.shape)}")
     named = [axis_of(axis, x.rank) for axis in p.axes or range(count)]
     if len(named) != count or len(set(named)) != count:
