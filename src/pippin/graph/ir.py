@@ -66,6 +66,14 @@ class Node:
             if isinstance(value, Graph):
                 yield value
 
+    def reads(self) -> Iterator[Value]:
+        """The values that the node uses, in its bodies too."""
+        yield from (value for value in self.inputs if value is not None)
+        for graph in self.subgraphs():
+            for node in graph.nodes:
+                yield from node.reads()
+            yield from graph.outputs
+
 
 @dataclass(slots=True, eq=False)
 class Graph:

@@ -173,6 +173,8 @@ def _infer(
             raise CheckError(f"the rank of the result of {schema.name} cannot be known before it runs")
         tensor = proto.tensor_type
         shape = tuple(int(d.dim_value) if d.HasField("dim_value") else (d.dim_param or None) for d in tensor.shape.dim)
+        if schema.name == "Flatten" and attributes.get("axis", 1) == 1 and inputs[0] is not None and inputs[0].rank:
+            shape = (inputs[0].shape[0], *shape[1:])  # ONNX forgets the name of this size
         result.append((np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)), shape))
     return result
 

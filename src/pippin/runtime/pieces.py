@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ def _pieces(graph: Graph, compile: Callable[[Graph], Session]) -> list[Piece]:
     calls: list[list[Node]] = [[]]
     home: dict[int, int] = {}
     for node in graph.nodes:
-        at = max((level[id(value)] for value in _read(node) if id(value) in level), default=0)
+        at = max((level[id(value)] for value in node.reads() if id(value) in level), default=0)
         while len(nodes) <= at:
             nodes.append([])
             calls.append([])
@@ -115,8 +115,8 @@ def _pieces(graph: Graph, compile: Callable[[Graph], Session]) -> list[Piece]:
     # what each turn reads that no node of its session makes
     reads: list[dict[int, Value]] = []
     for at, (inside, functions) in enumerate(zip(nodes, calls, strict=True)):
-        foreign = {id(v): v for node in inside for v in _read(node) if id(v) in level and home.get(id(v)) != at}
-        foreign |= {id(v): v for node in functions for v in _read(node) if id(v) in level}
+        foreign = {id(v): v for node in inside for v in node.reads() if id(v) in level and home.get(id(v)) != at}
+        foreign |= {id(v): v for node in functions for v in node.reads() if id(v) in level}
         reads.append(foreign)
     kept = {id(value) for value in graph.outputs}.union(*reads)
     last = {value.name: at for at, values in enumerate(reads) for value in values.values()}
@@ -126,17 +126,8 @@ def _pieces(graph: Graph, compile: Callable[[Graph], Session]) -> list[Piece]:
         answers = [value for node in inside for value in node.outputs if id(value) in kept]
         session = None
         if answers:
-            needed = {id(v): v for node in inside for v in _read(node) if id(v) in level and home.get(id(v)) != at}
+            needed = {id(v): v for node in inside for v in node.reads() if id(v) in level and home.get(id(v)) != at}
             session = compile(Graph(f"{graph.name}_{at}", graph.opset, list(needed.values()), answers, inside))
         done = [name for name, turn in last.items() if turn == at and name not in outputs]
         pieces.append(Piece(session, functions, done))
     return pieces
-
-
-def _read(node: Node) -> Iterator[Value]:
-    """What a node reads, its bodies included."""
-    yield from (value for value in node.inputs if value is not None)
-    for graph in node.subgraphs():
-        for inner in graph.nodes:
-            yield from _read(inner)
-        yield from graph.outputs
