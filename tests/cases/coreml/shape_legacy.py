@@ -190,6 +190,8 @@ CUT = [
     cut("-1 is the last, known answer", {"axis": "WIDTH_AXIS", "startIndex": -3, "endIndex": -1, "stride": 1}, (ramp(5),), expect=([3, 4],)),
     cut("width, rank 1, step 2, known answer", {"axis": "WIDTH_AXIS", "startIndex": 0, "endIndex": 5, "stride": 2}, (ramp(5),), expect=([1, 3, 5],)),
     cut("height, rank 2", {"axis": "HEIGHT_AXIS", "startIndex": 1, "endIndex": 3, "stride": 1}, ((4, 3),)),
+    cut("end 0 behind a negative start: to the end, known answer", {"axis": "WIDTH_AXIS", "startIndex": -2, "endIndex": 0, "stride": 1}, (ramp(5),), expect=([4, 5],)),
+    cut("end 0 behind start 0", {"startIndex": 0, "endIndex": 0, "stride": 1}, ((4, 3, 3),), refuses="endIndex"),
     cut("stride left out", {"startIndex": 0, "endIndex": 2}, ((4, 3, 3),), refuses="stride"),
     cut("end before start", {"startIndex": 3, "endIndex": 1, "stride": 1}, ((4, 3, 3),), refuses="endIndex"),
     cut("negative end before start", {"startIndex": -1, "endIndex": -3, "stride": 1}, ((4, 3, 3),), refuses="endIndex"),

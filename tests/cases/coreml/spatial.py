@@ -104,6 +104,8 @@ def bilinear(mode: str, *factors: float) -> dict[str, Any]:
 
 
 UP = [
+    up("NN, 0.7 of 10 columns are 7, known answer", {"fractionalScalingFactor": (1.0, 0.7)}, (np.arange(10.0).reshape(1, 1, 10),), expect=([[[0, 1, 2, 4, 5, 7, 8]]],)),
+    up("NN, cell 8 of factor 1.6 begins the sixth", {"fractionalScalingFactor": (1.0, 1.6)}, (np.arange(8.0).reshape(1, 1, 8),), expect=([[[0, 0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 6]]],)),
     up("nearest, known answer", {"scalingFactor": (2, 1)}, ([[[1, 2], [3, 4]]],), expect=([[1, 2], [1, 2], [3, 4], [3, 4]],)),
     up("nothing set: as it is", {}, ((2, 3, 4),)),
     up("nearest, uneven", {"scalingFactor": (3, 2)}, ((2, 2, 3, 2),)),

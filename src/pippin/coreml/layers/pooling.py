@@ -24,7 +24,7 @@ def pooling(g: Context, p: Any, x: Value) -> Value:
     same: ⌈H / stride⌉; includeLastPixel: ⌈(H + 2·padding - kH) / stride⌉ + 1, one less where padding is given and
     the last window would begin at or behind H + padding.
     Defaults: kernelSize [3,3], stride [1,1], no padding; ``globalPooling`` ignores them.
-    Differs: a window that holds nothing but padding has the maximum -3.4e38. Source: PoolingLayerParams.
+    A window of padding alone has the maximum -inf and the mean 0. Source: PoolingLayerParams.
     """
     kind = kind_of(p.type, KINDS, "MAX (0), AVERAGE (1) or L2 (2)")
     if p.globalPooling:
@@ -34,7 +34,8 @@ def pooling(g: Context, p: Any, x: Value) -> Value:
     complete = name == "includeLastPixel"
     kernel = pair(p.kernelSize, "kernelSize", (3, 3))
     pads = _symmetric(p.includeLastPixel) if complete else padding(p, "PoolingPaddingType")
-    fits(x.shape[2:], kernel, pads, ("kernelSize", "kernelSize"))
+    if not complete:
+        fits(x.shape[2:], kernel, pads, ("kernelSize", "kernelSize"))
     return pool(
         g,
         x,

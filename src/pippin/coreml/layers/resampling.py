@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph.builder import Size
-from ...graph.composites.resize import hat, linear, sample, scale
+from ...graph.composites.resize import hat, linear, nearest, sample, scale, scaled_size
 from ...graph.ir import Value
 from ..lowering import Context, lowering, require
 
@@ -38,24 +38,17 @@ def upsample(g: Context, p: Any, x: Value) -> Value:
         f"linearUpsampleMode must be DEFAULT (0) to ALIGN_CORNERS_FALSE (2), got {p.linearUpsampleMode}",
     )
     factors = [factor or 1 for factor in (fractions or whole or [1, 1])]
+    sizes = [scaled_size(g, g.size(x, axis), factor) for axis, factor in zip((2, 3), factors, strict=True)]
+    require(0 not in sizes, f"fractionalScalingFactor {fractions} leaves nothing of the input {list(x.shape)}")
     if p.mode == 0:
-        return scale(g, x, factors, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        return nearest(g, x, factors)
     grid = _GRIDS[p.linearUpsampleMode]
     if not fractions:
         coordinates = {"origin": "asymmetric", "corners": "align_corners", "pixels": "half_pixel"}[grid]
-        return scale(g, x, factors, mode="linear", coordinate_transformation_mode=coordinates)
-    sizes = [_scaled(g, g.size(x, axis), factor) for axis, factor in zip((2, 3), factors, strict=True)]
-    require(0 not in sizes, f"fractionalScalingFactor {fractions} leaves nothing of the input {list(x.shape)}")
+        return scale(
+            g, x, [int(factor) for factor in factors], mode="linear", coordinate_transformation_mode=coordinates
+        )
     return linear(g, x, sizes, grid)
-
-
-def _scaled(g: Context, size: Size, factor: float) -> Size:
-    """⌊size · factor⌋ in single precision, in which the factor is given."""
-    import numpy as np
-
-    if isinstance(size, int):
-        return int(np.floor(np.float32(size) * np.float32(factor)))
-    return g.cast(g.Floor(g.Mul(g.cast(size, np.float32), factor)), np.int64)
 
 
 @lowering("resizeBilinear", layout="chw", rank=3)

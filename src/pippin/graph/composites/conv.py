@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...errors import CheckError
 from ..builder import Builder
 from ..ir import Value
 from .pad import pad
@@ -113,6 +114,9 @@ def deconv(
         start = less if padding.same == "upper" else max(total, 0) - less
         begin.append(start if padding.same else padding.begin[axis])
         end.append(total - begin[axis])
+        size = x.shape[2 + axis]
+        if isinstance(size, int) and begin[axis] >= (size - 1) * s + k:
+            raise CheckError(f"a crop of {begin[axis]} at the start leaves nothing of {(size - 1) * s + k} elements")
     given: dict[str, Any] = {"stride": stride, "begin": begin, "dilation": dilation, "group": group}
     if not sizes:
         return conv_transpose(g, x, w, bias, end=end, **given)

@@ -9,8 +9,10 @@ from ..builder import Builder, Size
 from ..ir import Value
 from .conv import Padding, automatic
 from .pad import pad
-from .sizes import ceil_div, plus, same_padding
+from .sizes import ceil_div, floor_div, largest, plus, same_padding
 
+LOWEST = -3.4028234663852886e38
+"""The least finite float32."""
 _OPERATORS = {"max": "MaxPool", "mean": "AveragePool", "norm": "LpPool"}
 _GLOBAL = {"max": "GlobalMaxPool", "mean": "GlobalAveragePool", "norm": "GlobalLpPool"}
 
@@ -55,6 +57,9 @@ def pool(
         # the engine takes no padding as large as the kernel, and none that is not known
         value = 0.0 if kind != "max" else -float("inf") if fill is None else fill
         y = _window(g, pad(g, x, begin, end, value=value), kind, kernel, stride, True)
+        if kind == "max" and fill is None and any(a >= k for a, k in zip(amounts, [*kernel, *kernel], strict=False)):
+            # windows of padding alone: the engine begins with its lowest number, not with -inf
+            y = g.Where(g.Equal(y, LOWEST), -float("inf"), y)
         if kind == "mean" and not count_padding:
             ones = g.expand(g.constant(1.0, x.dtype), [1, 1, *sizes])
             share = _window(g, pad(g, ones, begin, end), kind, kernel, stride, True)
@@ -116,7 +121,9 @@ def _amounts(
             # s - 1 elements more round the number of windows up, whatever the size is
             after = padding.end[axis] + s - 1
             if padded and padding.end[axis] > k - s:
-                limit = ceil_div(g, plus(g, size, padding.begin[axis]), s)
+                # one window goes if it begins behind x, and no more than that one
+                windows = floor_div(g, plus(g, size, padding.begin[axis] + after - k), s)
+                limit = largest(g, ceil_div(g, plus(g, size, padding.begin[axis]), s), windows)
         begin.append(before)
         end.append(after)
         keep.append(limit)

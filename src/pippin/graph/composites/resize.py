@@ -16,14 +16,49 @@ def resize(g: Builder, x: Value, sizes: Sequence[Size], **how: Any) -> Value:
     return g.Resize(x, None, None, g.vector(sizes), axes=[2, 3], **how)
 
 
-def scale(g: Builder, x: Value, factors: Sequence[float], **how: Any) -> Value:
-    """x (N,C,H,W) → y (N,C,⌊H·factors[0]⌋,⌊W·factors[1]⌋); the grid has the spacing 1 / factor."""
+def scale(g: Builder, x: Value, factors: Sequence[int], **how: Any) -> Value:
+    """x (N,C,H,W) → y (N,C,H·factors[0],W·factors[1])."""
     import numpy as np
 
     if all(factor == 1 for factor in factors):
         return x
     result: Value = g.Resize(x, None, np.array([1, 1, *factors], np.float32), **how)
     return result
+
+
+def scaled_size(g: Builder, size: Size, factor: float) -> Size:
+    """⌊size · factor⌋ in single precision: 10 · 0.7 is 7."""
+    import numpy as np
+
+    if isinstance(size, int):
+        return int(np.floor(np.float32(size) * np.float32(factor)))
+    return g.cast(g.Floor(g.Mul(g.cast(size, np.float32), factor)), np.int64)
+
+
+def nearest(g: Builder, x: Value, factors: Sequence[float]) -> Value:
+    """x (N,C,H,W) → y (N,C,⌊H·factors[0]⌋,⌊W·factors[1]⌋), y[i] = x[⌊i / factor⌋] along both axes.
+
+    By whole factors with Resize; by fractions each axis is gathered, since the engine and ONNX's rule about shapes
+    round H · factor in different ways.
+    """
+    import numpy as np
+
+    if all(factor == int(factor) for factor in factors):
+        how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        return scale(g, x, [int(factor) for factor in factors], **how)
+    for axis, factor in zip((2, 3), factors, strict=True):
+        if factor == 1:
+            continue
+        size = g.size(x, axis)
+        count = scaled_size(g, size, factor)
+        if isinstance(size, int) and isinstance(count, int):
+            steps = np.floor(np.arange(count, dtype=np.float32) / np.float32(factor))
+            index: Any = np.minimum(steps, size - 1).astype(np.int64)
+        else:
+            steps = g.Range(0.0, g.cast(g.Squeeze(count, [0]), np.float32), 1.0)
+            index = g.Min(g.cast(g.Floor(g.Div(steps, factor)), np.int64), g.Sub(size, [1]))
+        x = g.Gather(x, index, axis=axis)
+    return x
 
 
 def linear(g: Builder, x: Value, sizes: Sequence[Size], grid: str) -> Value:

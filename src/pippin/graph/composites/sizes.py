@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..builder import Builder, Size
+from ..ir import Value
 
 
 def plus(g: Builder, a: Size, b: Size) -> Size:
@@ -45,6 +46,13 @@ def floor_div(g: Builder, a: Size, divisor: int) -> Size:
 def at_least(g: Builder, a: Size, least: int) -> Size:
     """max(a, least)"""
     return max(a, least) if isinstance(a, int) else g.Max(a, [least])
+
+
+def largest(g: Builder, a: Size, b: Size) -> Size:
+    """max(a, b)"""
+    if isinstance(b, int):
+        return at_least(g, a, b)
+    return g.Max(a if isinstance(a, Value) else [a], b)
 
 
 def same_padding(g: Builder, size: Size, kernel: int, stride: int, *, upper: bool = True) -> tuple[Size, Size]:

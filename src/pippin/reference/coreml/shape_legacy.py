@@ -138,12 +138,14 @@ def reorganize_data(context: Context, params: Any, x: Array) -> Array:
 def slice_(context: Context, params: Any, x: Array) -> Array:
     """x[startIndex:endIndex:stride] along the channel (-3), height (-2) or width (-1) axis.
 
-    Negative indices count from the end; what lies beyond the end is cut.
+    Negative indices count from the end; what lies beyond the end is cut. Behind a negative start an end of 0 is the end
+    of the axis, as in the rules about shapes that come with the format.
     """
     axis = {"CHANNEL_AXIS": -3, "HEIGHT_AXIS": -2, "WIDTH_AXIS": -1}[enum(params, "axis")]
     need_rank(x, -axis)
     require(params.stride > 0, f"stride must be positive, got {params.stride}")
-    kept = range(x.shape[axis])[params.startIndex : params.endIndex : params.stride]
+    end = None if params.startIndex < 0 and params.endIndex == 0 else params.endIndex
+    kept = range(x.shape[axis])[params.startIndex : end : params.stride]
     require(
         len(kept) > 0,
         f"endIndex {params.endIndex} must lie behind startIndex {params.startIndex} of {x.shape[axis]} values",

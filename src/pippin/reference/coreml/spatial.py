@@ -68,6 +68,7 @@ def upsample(context: Context, params: Any, x: Array) -> Array:
     """Enlarges the plane by ``scalingFactor`` or ``fractionalScalingFactor`` (both default to 1).
 
     x [...,C,H,W] → [...,C,⌊f·H⌋,⌊f·W⌋]; NN: cell i is taken from ⌊i/f⌋; BILINEAR: see ``upsample_grid``.
+    Both in single precision, in which a factor is given: 0.7 of 10 are 7, though 0.7 is stored as 0.69999999.
     """
     need_rank(x, 3)
     mode, linear = enum(params, "mode"), enum(params, "linearUpsampleMode")
@@ -78,14 +79,14 @@ def upsample(context: Context, params: Any, x: Array) -> Array:
         fine = len(fractions) == 2 and min(fractions) > 0 and bool(np.isfinite(fractions).all())
         require(fine, f"fractionalScalingFactor must hold 2 positive numbers, got {fractions}")
         factors = fractions[0], fractions[1]
-    sizes = [int(np.floor(x.shape[i - 2] * factors[i])) for i in range(2)]
+    sizes = [int(np.floor(np.float32(x.shape[i - 2]) * np.float32(factors[i]))) for i in range(2)]
     require(min(sizes) > 0, f"fractionalScalingFactor {fractions} must leave 1 row and 1 column or more, got {sizes}")
     as_shape((*x.shape[:-2], *sizes))
     if mode == "BILINEAR":
         rows, cols = (upsample_grid(linear, x.shape[i - 2], sizes[i]) for i in range(2))
         return sample(x, rows, cols)
     for i in range(2):
-        source = np.floor(np.arange(sizes[i]) / factors[i]).astype(np.int64)
+        source = np.floor(np.arange(sizes[i], dtype=np.float32) / np.float32(factors[i])).astype(np.int64)
         x = np.take(x, np.minimum(source, x.shape[i - 2] - 1), i - 2)
     return x
 
