@@ -55,7 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("page", "language", "content", "wanted"), blocks(), ids=lambda value: str(value).strip().splitlines()[0][:50]
+    ("page", "language", "content", "wanted"),
+    [pytest.param(*block, id=f"{block[0]}: {block[2].strip().splitlines()[0][:50]}") for block in blocks()],
 )
 def test_block(folder: Path, page: str, language: str, content: str, wanted: str) -> None:
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

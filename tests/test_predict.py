@@ -15,10 +15,12 @@ from PIL import Image
 
 import pippin
 from make import add, classifier, network, picture_network
+from pippin.coreml import schema
 from pippin.errors import CheckError, InputError, TimeoutError
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 COPY = ("activation", {"linear": {"alpha": 1, "beta": 0}}, ["image"], ["y"])
+SUM = {"inputChannels": 3, "outputChannels": 1, "weights": np.ones(3)}
 PIXELS = np.arange(36, dtype=np.uint8).reshape(3, 4, 3)
 
 
@@ -237,6 +239,22 @@ def test_classifier_whose_counts_differ() -> None:
     model.neuralNetworkClassifier.stringClassLabels.vector.append("d")
     with pytest.raises(CheckError, match="3 probabilities for 4 class labels"):
         load(model).predict({"x": [0.2, 0.7, 0.1]})
+
+
+@pytest.mark.parametrize("kind", ["doubleType", "multiArrayType"])
+def test_regressor(kind: str) -> None:
+    plain = network([("innerProduct", SUM, ["x"], ["y"])], {"x": [3]}, [], exact=False, version=1)
+    model = schema.Model(specificationVersion=1, description=plain.description)
+    model.neuralNetworkRegressor.layers.extend(plain.neuralNetwork.layers)
+    output = getattr(model.description.output.add(name="y").type, kind)
+    output.SetInParent()
+    if kind == "multiArrayType":
+        output.dataType = 65600
+        output.shape.extend([1])
+    model.description.predictedFeatureName = "y"
+    answer = load(model).predict({"x": [1, 2, 4]})["y"]
+    assert isinstance(answer, float) if kind == "doubleType" else answer.dtype == np.float64
+    assert answer == 7
 
 
 # -- life ------------------------------------------------------------------------------------------------------------

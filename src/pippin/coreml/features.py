@@ -373,3 +373,11 @@ def to_picture(blob: NDArray[np.float32], feature: Feature) -> Any:
     if feature.color == "BGR":
         levels = levels[::-1]
     return Image.fromarray(np.ascontiguousarray(levels.transpose(1, 2, 0)))
+
+
+def to_integers(values: NDArray[np.float32], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Values rounded to the nearest integer (half to even) and kept within the range of ``dtype``; NaN becomes 0."""
+    import numpy as np
+
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return np.clip(np.rint(np.nan_to_num(values, nan=0.0).astype(np.float64)), low, high).astype(dtype)

@@ -10,11 +10,14 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from ..errors import CheckError, InputError, PippinError
+from ..errors import CheckError, InputError, PippinError, UnsupportedError
+from ..runtime.memory import Estimate, estimate
 from ..runtime.plans import Plans
-from . import preprocess
-from .features import ArrayInput, Feature, ImageInput, feature, to_picture
+from . import answers, batch, preprocess
+from .features import ArrayInput, Feature, ImageInput, feature
 from .read import Document, Source, read
+from .state import State
+from .state import pairs as state_pairs
 from .weights import Weights
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from ..graph.ir import Graph
     from ..runtime.pieces import Pieces
     from ..runtime.session import Session
+    from .draws import Draw
 
 log = logging.getLogger("pippin")
 
@@ -32,11 +36,26 @@ Blobs = dict[str, "NDArray[Any]"]
 
 @dataclass(slots=True)
 class Plan:
-    """A compiled network for certain input shapes. ``shapes`` says which shape an output has as a multi-array."""
+    """A compiled network for certain input shapes: what it runs, and how each output becomes part of the answer.
+
+    A name of "" stands for a classifier's probabilities, whose decoder answers with all that follows from them.
+    ``draws`` are random numbers that are drawn anew for each run.
+    """
 
     session: Session | Pieces
     names: list[str]
     decode: list[Callable[[Any], Any]]
+    draws: list[Draw]
+
+    def answer(self, results: Sequence[Any]) -> dict[str, Any]:
+        """The answer for the outputs of one run."""
+        answer: dict[str, Any] = {}
+        for name, decode, value in zip(self.names, self.decode, results, strict=True):
+            if name:
+                answer[name] = decode(value)
+            else:
+                answer.update(decode(value))
+        return answer
 
 
 @dataclass(frozen=True)
@@ -122,6 +141,7 @@ class Model:
         }
         self._preprocessing = preprocess.steps(self._network, self.inputs)
         self._plans: Plans[Plan] = Plans(self._compile)
+        self._batches: dict[Any, Plan | None] = {}
         self._closed = False
 
     def prepare(self) -> Self:
@@ -208,30 +228,71 @@ class Model:
     # -- predict -----------------------------------------------------------------------------------------------------
 
     @overload
-    def predict(self, data: Mapping[str, Any], timeout: float | None = None) -> dict[str, Any]: ...
-    @overload
-    def predict(self, data: Sequence[Mapping[str, Any]], timeout: float | None = None) -> list[dict[str, Any]]: ...
     def predict(
-        self, data: Mapping[str, Any] | Sequence[Mapping[str, Any]], timeout: float | None = None
+        self, data: Mapping[str, Any], timeout: float | None = None, *, state: State | None = None
+    ) -> dict[str, Any]: ...
+    @overload
+    def predict(
+        self, data: Sequence[Mapping[str, Any]], timeout: float | None = None, *, state: State | None = None
+    ) -> list[dict[str, Any]]: ...
+    def predict(
+        self,
+        data: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        timeout: float | None = None,
+        *,
+        state: State | None = None,
     ) -> dict[str, Any] | list[dict[str, Any]]:
         """Runs the network on named inputs; answers a dict by output name, or a list of dicts for a list.
 
         Pictures are PIL images, paths, or arrays [H,W,3] in RGB ([H,W] in gray); multi-arrays are anything that NumPy
         takes for an array. Answers: arrays of the declared dtype, PIL images, a label and a dict of probabilities.
-        ``timeout`` in seconds. Raises ``InputError``, ``RunError`` or ``errors.TimeoutError``.
+        A list runs as real batches where the elements of a batch cannot meet in the network, else one by one.
+        ``timeout`` in seconds a run. ``state``, from ``new_state``, is handed in and updated: a list is then a
+        sequence.
+        Raises ``InputError``, ``RunError`` or ``errors.TimeoutError``.
         """
         if not isinstance(data, Mapping):
-            return [self.predict(item, timeout) for item in data]
-        feeds = self._feeds(data)
+            if state is not None or len(data) < 2 or self._unbatched:
+                return [self.predict(item, timeout, state=state) for item in data]
+            return batch.predict(self, [self._feeds(item) for item in data], timeout)
+        if state is not None:
+            answer = self.answer(self._feeds({**state.values, **data}), timeout)
+            state.update(answer)
+            return answer
+        return self.answer(self._feeds(data), timeout)
+
+    def answer(self, feeds: Blobs, timeout: float | None = None) -> dict[str, Any]:
+        """The answer for blobs by input name, which ``predict`` makes of values."""
         plan = self._plans.get(tuple([array.shape for array in feeds.values()]))
-        results = plan.session.run(feeds, timeout=timeout)
-        answer: dict[str, Any] = {}
-        for name, decode, value in zip(plan.names, plan.decode, results, strict=True):
-            if name:
-                answer[name] = decode(value)
-            else:
-                answer.update(decode(value))
-        return answer
+        for draw in plan.draws:
+            feeds[draw.name] = draw.make()
+        return plan.answer(plan.session.run(feeds, timeout=timeout))
+
+    def new_state(self) -> State:
+        """The state of a recurrent network that hands it in and out, for ``predict(data, state=state)``.
+
+        Raises ``UnsupportedError`` for a network without such inputs and outputs.
+        """
+        pairs = state_pairs(self._network, self.inputs, self.outputs)
+        if not pairs:
+            raise UnsupportedError("the network takes no recurrent state as input and gives none back as output")
+        return State(pairs)
+
+    @cached_property
+    def _unbatched(self) -> str:
+        return batch.reason(self)
+
+    def batch_plan(self, shapes: Sequence[tuple[int, ...]]) -> Plan | None:
+        """The plan for a batch of inputs that each have ``shapes`` [1,C,H,W]; None if the network cannot."""
+        if self._unbatched:
+            return None
+        if shapes not in self._batches:
+            try:
+                self._batches[tuple(shapes)] = self._compile([("batch", *shape[1:]) for shape in shapes])
+            except PippinError as error:
+                log.info("lists are run one by one: %s", error)
+                self._batches[tuple(shapes)] = None
+        return self._batches[tuple(shapes)]
 
     def _feeds(self, data: Mapping[str, Any]) -> Blobs:
         feeds: Blobs = {}
@@ -303,7 +364,9 @@ class Model:
             raise CheckError("an input leaves a size open (0), so there is no default shape")
         return shapes
 
-    def _lower(self, shapes: Sequence[Sequence[Dim]], preprocessing: bool) -> tuple[Any, list[tuple[str, Any]], Any]:
+    def _lower(
+        self, shapes: Sequence[Sequence[Dim]], preprocessing: bool, draws: list[Draw] | None = None
+    ) -> tuple[Any, list[tuple[str, Any]], Any]:
         from .lower import lower
 
         def prepare(g: Any, name: str, value: Any) -> Any:
@@ -318,6 +381,7 @@ class Model:
             custom=self._options.custom_layers,
             prepare=prepare,
             outputs=self._blob_outputs(),
+            feeds=draws,
         )
         outputs = []
         for name in self._blob_outputs():
@@ -332,7 +396,7 @@ class Model:
 
     def _blob_outputs(self) -> list[str]:
         """Names of the blobs that answer: the declared outputs, and a classifier's probabilities."""
-        names = [name for name, entry in self.outputs.items() if entry.kind in ("multiarray", "image")]
+        names = [name for name, entry in self.outputs.items() if entry.kind in ("multiarray", "image", "double")]
         if self._document.type == "neuralNetworkClassifier":
             names = [name for name in names if name != self.predicted_feature]
             if self.probabilities not in names:
@@ -357,18 +421,38 @@ class Model:
         return str(layers[-1].output[0])
 
     def _compile(self, shapes: Sequence[Sequence[Dim]]) -> Plan:
-        g, outputs, lowerer = self._lower(shapes, True)
+        draws: list[Draw] = []
+        g, outputs, lowerer = self._lower(shapes, True, draws)
+        if shapes and shapes[0] and shapes[0][0] == "batch" and not batch.fits([v for _, v in outputs], "batch"):
+            raise UnsupportedError("an output has no batch axis of its own")
         decode: list[Callable[[Any], Any]] = []
         names: list[str] = []
         for name, value in outputs:
             g.output(value)
+            folded = lowerer.blobs[name].folded
             if self._document.type == "neuralNetworkClassifier" and name == self.probabilities:
                 names.append("")
-                decode.append(self._classifier())
+                decode.append(answers.classifier(self, name, folded))
                 continue
             names.append(name)
-            decode.append(self._decoder(self.outputs[name], lowerer.blobs[name]))
-        return Plan(self._session(g.graph), names, decode)
+            decode.append(answers.decoder(self, self.outputs[name], folded))
+        self._fits_memory(g.graph)
+        return Plan(self._session(g.graph), names, decode, draws)
+
+    def _fits_memory(self, graph: Graph) -> None:
+        limit = self._options.max_memory
+        if limit is None:
+            return
+        need = estimate(graph)
+        if need.total > limit:
+            raise UnsupportedError(
+                f"the network needs about {need.total:,} bytes ({need.weights:,} for weights, {need.values:,} for"
+                f" values), max_memory allows {limit:,}"
+            )
+
+    def memory(self) -> Estimate:
+        """About how much memory a run with the declared sizes takes: constants, and values alive at one time."""
+        return estimate(self.graph())
 
     def _session(self, graph: Graph) -> Session | Pieces:
         """A session; several where functions of custom layers stand between the operators."""
@@ -380,68 +464,6 @@ class Model:
             return Session(write(graph), threads=self._options.threads)
 
         return Pieces(graph, compile) if has_functions(graph) else compile(graph)
-
-    def _decoder(self, entry: Feature, blob: Any) -> Callable[[Any], Any]:
-        import numpy as np
-
-        if entry.kind == "image":
-            return lambda value: to_picture(value, entry)
-        dtype = np.dtype(entry.dtype or "float32")
-        declared = entry.shape or ()
-        folded = blob.folded and self.legacy
-
-        def array(value: Any) -> Any:
-            if value.shape != declared:
-                value = self._shaped(value, declared, folded)
-            if dtype == value.dtype:
-                return value
-            return np.rint(value).astype(dtype) if dtype.kind == "i" else value.astype(dtype)
-
-        regression = self._document.type == "neuralNetworkRegressor" and entry.name == self.predicted_feature
-        if regression and entry.kind == "double":
-            return lambda value: float(value.reshape(-1)[0])
-        return array
-
-    def _shaped(self, value: Any, declared: tuple[int, ...], folded: bool) -> Any:
-        """An output in the declared shape if the elements fit, else as the network made it, without leading ones."""
-        if declared and math.prod(declared) == value.size:
-            return value.reshape(declared)
-        if folded and value.ndim == 4 and value.shape[0] == 1:
-            return value.reshape(value.shape[1:])
-        if folded:
-            return value[None]
-        if self.legacy and value.ndim == 5 and value.shape[:2] == (1, 1):
-            return value.reshape(value.shape[2:])
-        return value
-
-    def _classifier(self) -> Callable[[Any], dict[str, Any]]:
-        labels = self.labels
-        assert labels is not None
-        if not labels:
-            raise CheckError("the classifier must have class labels, got none")
-        probabilities = self.probabilities
-        makers: dict[str, Callable[[Any], Any]] = {}
-        for name, entry in self.outputs.items():
-            if name == self.predicted_feature:
-                makers[name] = lambda value: labels[int(value.argmax())]
-            elif entry.kind == "dictionary":
-                makers[name] = lambda value: dict(zip(labels, value.reshape(-1).tolist(), strict=True))
-            elif name == probabilities:
-                makers[name] = self._decoder_of(name)
-
-        def answer(value: Any) -> dict[str, Any]:
-            if value.size != len(labels):
-                raise CheckError(f"the network yields {value.size} probabilities for {len(labels)} class labels")
-            return {name: make(value) for name, make in makers.items()}
-
-        return answer
-
-    def _decoder_of(self, name: str) -> Callable[[Any], Any]:
-        import numpy as np
-
-        entry = self.outputs[name]
-        declared = entry.shape or ()
-        return lambda value: self._shaped(value, declared, False).astype(np.dtype(entry.dtype or "float32"))
 
     # -- life --------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PippinError, RunError, TimeoutError
+from . import interrupt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,9 +65,9 @@ class Session:
         """Runs once; ``timeout`` in seconds. Raises ``RunError`` with the place in the model, or ``TimeoutError``."""
         try:
             if timeout is None:
-                result: list[Any] = self._run(self.outputs, feeds, options)
+                result: list[Any] = self._run(self.outputs, feeds, options or interrupt.run_options())
                 return result
-            return self._limited(feeds, timeout, options)
+            return self._limited(feeds, timeout, options or interrupt.run_options())
         except PippinError:
             raise
         except Exception as error:

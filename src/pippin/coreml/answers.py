@@ -1,0 +1,72 @@
+"""From the outputs of a run to what ``predict`` answers: declared shapes and dtypes, pictures, labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CheckError
+from .features import Feature, to_integers, to_picture
+
+if TYPE_CHECKING:
+    from .model import Model
+
+Decoder = Callable[[Any], Any]
+
+
+def decoder(model: Model, entry: Feature, folded: bool) -> Decoder:
+    """How the array of an output becomes its value; ``folded`` says that the array is [N,C,H,W] of [S,B,C,H,W]."""
+    import numpy as np
+
+    if entry.kind == "image":
+        return lambda value: to_picture(value, entry)
+    if entry.kind == "double":
+        return lambda value: float(value.reshape(-1)[0])
+    dtype = np.dtype(entry.dtype or "float32")
+    declared = entry.shape or ()
+    legacy = model.legacy
+
+    def array(value: Any) -> Any:
+        if value.shape != declared:
+            value = shaped(value, declared, folded and legacy, legacy)
+        if dtype == value.dtype:
+            return value
+        return to_integers(value, dtype) if dtype.kind == "i" else value.astype(dtype)
+
+    return array
+
+
+def shaped(value: Any, declared: tuple[int, ...], folded: bool, legacy: bool) -> Any:
+    """An output in the declared shape if the elements fit, else as the network made it, without leading ones."""
+    if declared and math.prod(declared) == value.size:
+        return value.reshape(declared)
+    if folded and value.ndim == 4 and value.shape[0] == 1:
+        return value.reshape(value.shape[1:])
+    if folded:
+        return value[None]
+    if legacy and value.ndim == 5 and value.shape[:2] == (1, 1):
+        return value.reshape(value.shape[2:])
+    return value
+
+
+def classifier(model: Model, probabilities: str, folded: bool) -> Callable[[Any], dict[str, Any]]:
+    """How the probabilities of a classifier become the label and everything else it declares."""
+    labels = model.labels
+    if not labels:
+        raise CheckError("the classifier must have class labels, got none")
+    makers: dict[str, Decoder] = {}
+    for name, entry in model.outputs.items():
+        if name == model.predicted_feature:
+            makers[name] = lambda value: labels[int(value.argmax())]
+        elif entry.kind == "dictionary":
+            makers[name] = lambda value: dict(zip(labels, value.reshape(-1).tolist(), strict=True))
+        elif name == probabilities:
+            makers[name] = decoder(model, entry, folded)
+
+    def answer(value: Any) -> dict[str, Any]:
+        if value.size != len(labels):
+            raise CheckError(f"the network yields {value.size} probabilities for {len(labels)} class labels")
+        return {name: make(value) for name, make in makers.items()}
+
+    return answer
