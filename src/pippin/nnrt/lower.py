@@ -58,14 +58,19 @@ class Lowerer:
 
     def constant(self, index: int, data: Any) -> None:
         """Makes a tensor a constant."""
+        import numpy as np
+
         if self.half and data.dtype == "float32":
-            data = data.astype("float16").astype("float32")
+            with np.errstate(over="ignore"):
+                data = data.astype("float16").astype("float32")
         self.values[index] = self.g.constant(data, data.dtype, name=self.tensors[index].name or f"constant{index}")
 
     def node(
         self, node_type: NodeType | int, attributes: Attributes, inputs: Sequence[int], outputs: Sequence[int]
     ) -> None:
         """Lowers one node.  CheckError if it cannot be, NnrtError (INVALID_NODE) if its type is not lowered."""
+        import numpy as np
+
         entry = NODES.get(NodeType(node_type))
         if entry is None:
             raise NnrtError(ReturnCode.INVALID_NODE, f"{NodeType(node_type).name} is not supported")
@@ -74,11 +79,12 @@ class Lowerer:
         )
         self.g.node = context
         first = len(self.g.graph.nodes)
-        results = self._call(entry, context, attributes, [self.values[i] for i in inputs])
-        if len(results) != len(outputs):
-            raise CheckError(f"the node must have {len(results)} outputs, got {len(outputs)}")
-        for index, value in zip(outputs, results, strict=True):
-            self.values[index] = self._rounded(self._declared(value, self.tensors[index]))
+        with np.errstate(all="ignore"):  # constants folded on the way may overflow as the engine's would
+            results = self._call(entry, context, attributes, [self.values[i] for i in inputs])
+            if len(results) != len(outputs):
+                raise CheckError(f"the node must have {len(results)} outputs, got {len(outputs)}")
+            for index, value in zip(outputs, results, strict=True):
+                self.values[index] = self._rounded(self._declared(value, self.tensors[index]))
         for made in self.g.graph.nodes[first:]:
             _check_size(made.outputs)
 

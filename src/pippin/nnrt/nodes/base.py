@@ -118,7 +118,7 @@ def refuse_bare_int8(g: NodeBuilder) -> None:
 def numbers(value: Value, what: str) -> list[int]:
     """The elements of a constant input as ints; CheckError if it is no constant or no integers."""
     if value.data is None:
-        raise CheckError(f"the {what} must be a constant: the result's rank depends on it")
+        raise CheckError(f"the {what} must be a constant: what is built depends on it")
     if value.dtype.kind not in "iu":
         raise CheckError(f"the {what} must be integers, got {value.dtype}")
     return [int(item) for item in value.data.reshape(-1)]
