@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import UnsupportedError
 from ..graph.builder import Size
 from ..graph.ir import Value
-from .lowering import Context, require
+from .lowering import MAX_RANK, Context, require
 
 LIMIT = 1 << 31
 """Elements that a layer may ask for by a number in the file."""
@@ -84,6 +84,7 @@ def elements(g: Context, x: Value) -> list[Size]:
     count = x.shape[0] if x.rank == 1 else None
     if not isinstance(count, int):
         raise UnsupportedError("a shape that is computed must be a vector whose length is known")
+    require(count <= MAX_RANK, f"a shape must hold at most {MAX_RANK} sizes, got {count:,}")
     return [x] if count == 1 else [g.Slice(x, [axis], [axis + 1], [0]) for axis in range(count)]
 
 

@@ -222,6 +222,9 @@ def lower(
     g.feeds = feeds
     blobs: dict[str, Blob] = {}
     for name, shape in inputs.items():
+        # ONNX's shape inference ends the process on a negative size
+        if any(isinstance(size, int) and size < 0 for size in shape):
+            raise CheckError(f"the shape must not hold negative sizes, got {list(shape)}", where=f"input {name!r}")
         value = g.input(name, "float32", shape)
         if prepare:
             value = prepare(g, name, value)

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 LAYERS: Registry[str] = Registry("pippin.coreml.layers")
 """The lowering of every layer kind."""
+MAX_RANK = 64
+"""Dims that a tensor may have when its shape is computed; each is an operator in the graph."""
 
 
 def lowering(
@@ -208,6 +210,7 @@ class Context(Builder):
         if not x.static:
             raise UnsupportedError("a shape that is computed must be a vector whose length is known")
         count = math.prod(int(dim) for dim in x.shape)
+        require(count <= MAX_RANK, f"a shape must hold at most {MAX_RANK} sizes, got {count:,}")
         x = self.reshape(x, [count])
         return [self.Slice(x, [axis], [axis + 1]) for axis in range(count)]
 
