@@ -113,7 +113,7 @@ class _Attempt:
     def run(self, label: str, sizes: Sizes) -> Mapping[str, Sequence[int | str]] | None:
         """The shapes of all blobs for inputs of ``sizes``; None where they do not fit or are not known."""
         blobs = {name: self.blob(entry, sizes[name]) for name, entry in self.inputs.items()}
-    X
+        if any(shape is None or min(shape, default=1) < 1 for shape in blobs.values()):
             return None
         shapes: dict[str, Sequence[int]] = {name: shape for name, shape in blobs.items() if shape is not None}
         try:
