@@ -90,7 +90,7 @@ def embedding(g: Context, p: Any, x: Value) -> Value:
 
     y[n,:] = W[:, x[n]] + bias
     x (N,1,1,1) or (M,N,1,1,1), numbers in [0, inputDim) → y (…,O,1,1). W (outputChannels, inputDim).
-    Differs: fractions of numbers are cut off. Source: EmbeddingLayerParams.
+    Differs: fractions of numbers are cut off, negative ones count from the end. Source: EmbeddingLayerParams.
     """
     require(
         all(dim == 1 or isinstance(dim, str) for dim in x.shape[1:]),
@@ -107,7 +107,7 @@ def embedding_nd(g: Context, p: Any, x: Value) -> Value:
 
     y[…,:] = W[:, x[…,0]] + bias
     x (…,1) of rank 2 to 5, numbers in [0, vocabSize) → y (…,E). W (embeddingSize, vocabSize).
-    Differs: fractions of numbers are cut off. Source: EmbeddingNDLayerParams.
+    Differs: fractions of numbers are cut off, negative ones count from the end. Source: EmbeddingNDLayerParams.
     """
     require(x.rank <= 5, f"the input must have a rank between 2 and 5, got {x.rank}")
     require(
