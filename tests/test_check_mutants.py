@@ -20,7 +20,7 @@ from test_check_layers import GOOD as LAYERS
 
 FULL = int(os.environ.get("PIPPIN_MUTANTS", "0"))
 """How many mutants to make of each lot; the short form when it is not set."""
-LONGEST = 2.0
+LONGEST = 10.0
 """Seconds that a small broken model may take."""
 
 

@@ -31,7 +31,9 @@ Sizes = dict[str, tuple[int, ...]]
 class Shells(Weights):
     """Weights of which only small ones are read; of others only the shape is right."""
 
-    def array(self, params: Any, shape: Sequence[int], *, axis: int = 0, name: str = "weights") -> Any:
+    def array(
+        self, params: Any, shape: Sequence[int], *, axis: int | tuple[int, ...] = 0, name: str = "weights"
+    ) -> Any:
         import numpy as np
 
         if math.prod(shape) <= _SAMPLED or self.count(params) < math.prod(shape):
