@@ -9,16 +9,24 @@ import click
 
 @click.command()
 @click.argument("model", type=click.Path())
+@click.option("--layer", help="Show one layer, by name or number, with its parameters and weights.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(model: str, as_json: bool) -> None:
+def command(model: str, layer: str | None, as_json: bool) -> None:
     """Shows inputs, outputs, preprocessing, layers with shapes, and weights of MODEL.
 
     \b
     pippin inspect digits.mlmodel
+    pippin inspect digits.mlmodel --layer conv1
     """
-    import pippin
-
+    from ..coreml.model import Model
+    from ..coreml.read import read
     from ..report import describe
 
-    description = describe.describe(pippin.load(model))
+    # not loaded for running: what cannot run can still be looked at
+    net = Model(read(model))
+    if layer is not None:
+        entry = describe.layer(net, layer)
+        click.echo(json.dumps(entry) if as_json else describe.layer_text(entry))
+        return
+    description = describe.describe(net)
     click.echo(json.dumps(description) if as_json else describe.as_text(description))

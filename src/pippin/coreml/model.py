@@ -254,12 +254,12 @@ class Model:
         if not isinstance(data, Mapping):
             if state is not None or len(data) < 2 or self._unbatched:
                 return [self.predict(item, timeout, state=state) for item in data]
-            return batch.predict(self, [self._feeds(item) for item in data], timeout)
+            return batch.predict(self, [self.feeds(item) for item in data], timeout)
         if state is not None:
-            answer = self.answer(self._feeds({**state.values, **data}), timeout)
+            answer = self.answer(self.feeds({**state.values, **data}), timeout)
             state.update(answer)
             return answer
-        return self.answer(self._feeds(data), timeout)
+        return self.answer(self.feeds(data), timeout)
 
     def answer(self, feeds: Blobs, timeout: float | None = None) -> dict[str, Any]:
         """The answer for blobs by input name, which ``predict`` makes of values."""
@@ -294,7 +294,17 @@ class Model:
                 self._batches[tuple(shapes)] = None
         return self._batches[tuple(shapes)]
 
-    def _feeds(self, data: Mapping[str, Any]) -> Blobs:
+    def encoder(self, name: str) -> ArrayInput | ImageInput:
+        """What turns the values of an input into blobs."""
+        return self._encoders[name]
+
+    @property
+    def custom_layers(self) -> Mapping[str, Any]:
+        """The functions for custom layers that this model alone has."""
+        return self._options.custom_layers or {}
+
+    def feeds(self, data: Mapping[str, Any]) -> Blobs:
+        """The blobs that the engine gets for ``data``: float32 by input name."""
         feeds: Blobs = {}
         for name, encode in self._encoders.items():
             value = data.get(name)
@@ -380,11 +390,11 @@ class Model:
             rank5=self.legacy,
             custom=self._options.custom_layers,
             prepare=prepare,
-            outputs=self._blob_outputs(),
+            outputs=self.blob_outputs(),
             feeds=draws,
         )
         outputs = []
-        for name in self._blob_outputs():
+        for name in self.blob_outputs():
             if name not in lowerer.blobs:
                 raise CheckError(f"output {name!r} is made by no layer")
             blob = lowerer.blobs[name]
@@ -394,7 +404,7 @@ class Model:
             outputs.append((name, value))
         return g, outputs, lowerer
 
-    def _blob_outputs(self) -> list[str]:
+    def blob_outputs(self) -> list[str]:
         """Names of the blobs that answer: the declared outputs, and a classifier's probabilities."""
         names = [name for name, entry in self.outputs.items() if entry.kind in ("multiarray", "image", "double")]
         if self._document.type == "neuralNetworkClassifier":

@@ -10,6 +10,9 @@ from . import text
 SCHEMA = 1
 """Version of the JSON that ``pippin run --json`` prints."""
 
+ROW = 64
+"""Numbers of an array that a row of a table holds."""
+
 
 def as_text(answer: Mapping[str, Any], top: int = 5) -> str:
     """Labels as they are, the ``top`` classes as a table, arrays summarised."""
@@ -60,6 +63,27 @@ def as_json(answer: Mapping[str, Any]) -> dict[str, Any]:
         else:
             result[name] = value
     return result
+
+
+def as_row(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer as cells of a table by column: labels, the best probability, numbers of small arrays."""
+    import numpy as np
+
+    row: dict[str, Any] = {}
+    for name, value in answer.items():
+        if isinstance(value, dict):
+            best = max(value, key=lambda label: value[label])
+            row[f"{name} best"] = best
+            row[f"{name} of best"] = f"{value[best]:.6g}"
+        elif isinstance(value, np.ndarray):
+            flat = value.reshape(-1)
+            for index, number in enumerate(flat[:ROW]):
+                row[name if flat.size == 1 else f"{name}[{index}]"] = f"{number:.7g}"
+        elif hasattr(value, "getbands"):
+            row[name] = f"{value.width}x{value.height}"
+        else:
+            row[name] = value
+    return row
 
 
 def _finite(array: Any) -> Any:

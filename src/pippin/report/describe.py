@@ -102,6 +102,79 @@ def layers(model: Model) -> list[dict[str, Any]]:
     return result
 
 
+def layer(model: Model, which: str) -> dict[str, Any]:
+    """One layer by name or number: what ``layers`` says of it, its parameters, and statistics of its weights.
+
+    Raises ``InputError`` with near names if there is none.
+    """
+    from ..errors import InputError, PippinError
+
+    entries = layers(model)
+    found = [entry for entry in entries if entry["name"] == which]
+    if not found and which.isdigit() and int(which) < len(entries):
+        found = [entries[int(which)]]
+    if not found:
+        import difflib
+
+        near = difflib.get_close_matches(which, [entry["name"] for entry in entries], 3)
+        hint = f"near: {', '.join(near)}" if near else f"the network has {len(entries)} layers, numbered from 0"
+        raise InputError(f"the network has no layer {which!r}", hint=hint)
+    entry = found[0]
+    message = model.document.network.layers[entry["index"]]
+    params = getattr(message, entry["kind"]) if entry["kind"] else None
+    entry["parameters"] = parameters(params)
+    for weight, (_, held) in zip(entry["weights"], weight_fields(params), strict=True):
+        try:
+            values = model.weights.flat(held)
+        except PippinError:
+            continue
+        if values.size:
+            weight |= {"min": float(values.min()), "max": float(values.max()), "mean": float(values.mean())}
+            weight["std"] = float(values.std())
+    entry["schema"] = SCHEMA
+    return entry
+
+
+def parameters(message: Any) -> dict[str, Any]:
+    """The fields that are set, weights left out; enums by name, nested networks by the number of their layers."""
+    result: dict[str, Any] = {}
+    if message is None:
+        return result
+    for field, value in message.ListFields():
+        if field.message_type is not None and field.message_type.name == "WeightParams":
+            continue
+        many = hasattr(value, "append")
+        if field.message_type is not None and field.message_type.name == "NeuralNetwork":
+            result[field.name] = f"{len(value.layers)} layers"
+        elif field.message_type is not None and field.message_type.GetOptions().map_entry:
+            result[field.name] = {str(key): str(item).strip() for key, item in value.items()}
+        elif field.message_type is not None:
+            result[field.name] = [parameters(item) for item in value] if many else parameters(value)
+        elif field.enum_type is not None:
+            names = field.enum_type.values_by_number
+            result[field.name] = names[value].name if value in names else value
+        else:
+            result[field.name] = list(value) if many else value
+    return result
+
+
+def layer_text(entry: dict[str, Any]) -> str:
+    """One layer for people."""
+    shape = "; ".join(str(s) if s is not None else "?" for s in entry["shapes"])
+    lines = [
+        entry["place"],
+        f"  inputs: {', '.join(entry['inputs']) or 'none'}",
+        f"  outputs: {', '.join(entry['outputs'])} {shape}",
+    ]
+    lines += [f"  {name}: {value}" for name, value in entry["parameters"].items()]
+    for weight in entry["weights"]:
+        text_ = f"  {weight['field']}: {weight['count']:,} values, {weight['encoding']}"
+        if "min" in weight:
+            text_ += ", ".join(["", *(f"{key} {weight[key]:.6g}" for key in ("min", "max", "mean", "std"))])
+        lines.append(text_)
+    return "\n".join(lines)
+
+
 def weight_fields(message: Any, prefix: str = "") -> list[tuple[str, Any]]:
     """Every WeightParams field that is set below ``message``, by its path; nested networks are left out."""
     found: list[tuple[str, Any]] = []
@@ -160,7 +233,7 @@ def as_text(description: dict[str, Any]) -> str:
     lines = [f"{d['file']}: {d['type']}, specification version {d['specificationVersion']}, {text.size(d['bytes'])}"]
     if d["updatable"]:
         lines[0] += ", updatable"
-    lines += [f"  {key}: {value}" for key, value in d["metadata"].items()]
+    lines += [f"  {key}: {text.short(value)}" for key, value in d["metadata"].items()]
     for title in ("inputs", "outputs", "trainingInputs"):
         if d[title]:
             lines.append(f"\n{title}")
@@ -175,7 +248,9 @@ def as_text(description: dict[str, Any]) -> str:
     rows = []
     for layer in d["layers"]:
         shape = "; ".join(str(s) if s is not None else "?" for s in layer["shapes"])
-        held = ", ".join(f"{w['field']} {w['count']:,}" for w in layer["weights"])
+        held = ", ".join(f"{w['field']} {w['count']:,}" for w in layer["weights"][:3])
+        if len(layer["weights"]) > 3:
+            held = f"{sum(w['count'] for w in layer['weights']):,} in {len(layer['weights'])} arrays"
         rows.append((layer["index"], layer["name"], layer["kind"], shape, held))
     lines.append(text.table(rows, ("#", "name", "kind", "output shape", "weights"), indent="  ", right="0"))
     if d["weights"]:

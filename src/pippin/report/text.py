@@ -35,3 +35,9 @@ def size(count: float) -> str:
 def plural(count: int, noun: str) -> str:
     """ "1 layer", "2 layers"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def short(value: str, most: int = 160) -> str:
+    """A text on one line, cut after ``most`` characters."""
+    line = " ".join(str(value).split())
+    return line if len(line) <= most else line[: most - 1] + "…"

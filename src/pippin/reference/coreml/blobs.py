@@ -63,7 +63,7 @@ def preprocess(network: Any, name: str, pixels: ArrayLike, color: str, weights: 
     """
     result = np.asarray(pixels, np.float64)
     for step in network.preprocessing:
-        if step.featureName != name:
+        if (step.featureName or name) != name:
             continue
         if step.HasField("scaler"):
             result = result * step.scaler.channelScale + _biases(step.scaler, color)[:, None, None]
