@@ -238,6 +238,14 @@ def test_sound_updatable_model_has_no_warnings() -> None:
     assert not report.findings, str(report)
 
 
+def test_sequences_of_unknown_length_are_no_misfit() -> None:
+    """A network on five axes that wants four steps of a sequence: one step does not fit, which says nothing."""
+    flat = layer("flatten", "p", "f")
+    layers = (layer("permute", "x", "p", axis=[1, 0, 2, 3]), flat, dense(4, "f", "z"))
+    report = check(rank5(*layers, inputs=(array("x", (1,)),), outputs=(array("z", ()),))().SerializeToString())
+    assert not report.findings, str(report)
+
+
 def test_values_can_be_left_out() -> None:
     model = one("convolution", **conv(weights=NAN))().SerializeToString()
     assert not [f for f in check(model, values=False).findings if f.code == "weights-not-finite"]

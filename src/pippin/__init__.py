@@ -21,6 +21,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from .coreml.check import check
     from .coreml.custom import custom_layer
     from .coreml.export import to_onnx
     from .coreml.model import Model, load
@@ -38,6 +39,7 @@ __all__ = [
     "UnsupportedError",
     "WriteError",
     "__version__",
+    "check",
     "custom_layer",
     "load",
     "to_onnx",
@@ -46,6 +48,7 @@ __all__ = [
 # Loaded on first use: importing the package stays cheap.
 _LAZY = {
     "Model": "coreml.model",
+    "check": "coreml.check",
     "custom_layer": "coreml.custom",
     "load": "coreml.model",
     "to_onnx": "coreml.export",

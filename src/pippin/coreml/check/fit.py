@@ -58,6 +58,9 @@ def check_fit(model: Any, place: Place, findings: Findings, views: Sequence[View
     if any(entry.kind not in ("image", "multiarray") for entry in inputs.values()):
         return None
     attempt = _Attempt(network, inputs, Shells(views), place, findings)
+    if attempt.legacy and any(entry.kind == "multiarray" for entry in inputs.values()):
+        # how many steps a sequence has is declared nowhere, so a misfit with one says nothing
+        attempt.quiet = True
     fitted = None
     for index, (label, sizes) in enumerate(_sizes(inputs)):
         if index == _MOST:
@@ -111,6 +114,7 @@ class _Attempt:
     place: Place
     findings: Findings
     failed: bool = False
+    quiet: bool = False
 
     def run(self, label: str, sizes: Sizes) -> Mapping[str, Sequence[int | str]] | None:
         """The shapes of all blobs for inputs of ``sizes``; None where they do not fit or are not known."""
@@ -147,6 +151,7 @@ class _Attempt:
         self.failed = self.failed or code == "shape-misfit"
         where = self.layer(error.where if isinstance(error, PippinError) else "")
         told = code == "not-supported" and where.kind == "custom"  # there is a note on these already
+        told = told or (self.quiet and code == "shape-misfit")
         if not told and not any(old.code == code and old.where == where.text for old in self.findings.items):
             hint = error.hint if isinstance(error, PippinError) and error.hint else None
             self.findings.add(code, where, message=message, hint=hint)
