@@ -219,6 +219,13 @@ def test_quant_dtype_cast(name: str) -> None:
     np.testing.assert_allclose(got["r"], dequantize(got["q"], Q), rtol=1e-6)
 
 
+def test_halves_are_quantized_away_from_zero() -> None:
+    g = GraphBuilder()
+    made = g.node(a.QuantDTypeCast(43, 32), g.input("x", [6]), dtype="int8", quant=QuantParam(8, 0, 2.0))
+    got = DEVICE.prepare(g.finish(made)).predict([np.array([1, 3, 5, -1, -3, -5], np.float32)])
+    assert got["quantdtypecast"].tolist() == [1, 2, 3, -1, -2, -3]
+
+
 def test_quant_dtype_cast_refusals() -> None:
     refused(a.QuantDTypeCast(43, 32), [3], text="dstT must be the output's")
     with pytest.raises(NnrtError, match="quantParams"):
