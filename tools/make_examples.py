@@ -206,7 +206,7 @@ def quantise(original: Any, bits: int) -> Any:
 def main() -> None:
     pictures, target = digits()
     held = np.arange(len(pictures)) % 5 == 0
-    x = pictures / 255
+    x = pictures / np.float32(255)
     net = train(x[~held], target[~held])
     accuracy = float((net.forward(x[held])[0].argmax(1) == target[held]).mean())
     print(f"accuracy on {held.sum()} held-out digits: {accuracy:.4f}", file=sys.stderr)

@@ -91,7 +91,8 @@ def _finite(array: Any) -> Any:
 
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return array.tolist()
-    return np.where(np.isfinite(array), array, None).tolist()
+    result: list[Any] = np.asarray(np.where(np.isfinite(array), array.astype(object), None)).tolist()
+    return result
 
 
 def _number(value: float) -> float | None:

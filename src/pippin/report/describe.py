@@ -245,7 +245,7 @@ def as_text(description: dict[str, Any]) -> str:
         shown = ", ".join(map(str, d["labels"][:6]))
         lines.append(f"\nlabels\n  {len(d['labels'])}: {shown}{', …' if len(d['labels']) > 6 else ''}")
     lines.append(f"\nlayers ({len(d['layers'])}; blobs: {d['mapping']})")
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for layer in d["layers"]:
         shape = "; ".join(str(s) if s is not None else "?" for s in layer["shapes"])
         held = ", ".join(f"{w['field']} {w['count']:,}" for w in layer["weights"][:3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cases.networks import Net, shows
 
@@ -88,11 +87,15 @@ def _joint(net: Net) -> None:
     body.copy("y", "double")
 
 
-for _x, _n, _y, _small in ((1, 3, 8, 1), (60, 3, 120, 0), (100, 3, 100, 0), (1, 0, 1, None), (1, 50, 128, 0)):
-    _known: dict[str, ArrayLike] = {"y": [_y]}
-    if _small is not None:
-        _known["small"] = [_small]
-    shows(f"loop with count and condition: from {_x}, at most {_n}", {"x": [_x], "n": [_n]}, _known)(_joint)
+_JOINT = ((1, 3, 8, 1), (60, 3, 120, 0), (60, 1, 120, 0), (100, 3, 100, 0), (1, 0, 1, 1), (1, 50, 128, 0))
+
+for _x, _n, _y, _small in _JOINT:
+    # the condition is asked once more than the body runs, also where the count ends the loop
+    shows(
+        f"loop with count and condition: from {_x}, at most {_n}",
+        {"x": [_x], "n": [_n]},
+        {"y": [_y], "small": [_small]},
+    )(_joint)
 
 
 @shows("loop with maxLoopIterations and condition", {"x": [1]}, {"y": [16]})
