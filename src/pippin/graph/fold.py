@@ -91,6 +91,22 @@ def _div(_: dict[str, Any], a: NDArray[Any], b: NDArray[Any]) -> Any:
     return (np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)  # ONNX truncates
 
 
+def _mod(attributes: dict[str, Any], a: NDArray[Any], b: NDArray[Any]) -> Any:
+    import numpy as np
+
+    if a.dtype.kind != "f" and (b == 0).any():
+        return None
+    return (np.fmod if attributes.get("fmod") else np.mod)(a, b)
+
+
+def _where(_: dict[str, Any], condition: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> Any:
+    import numpy as np
+
+    if math.prod(np.broadcast_shapes(condition.shape, a.shape, b.shape)) > LIMIT:
+        return None
+    return np.where(condition, a, b)
+
+
 def _gather(attributes: dict[str, Any], x: NDArray[Any], index: NDArray[Any]) -> Any:
     axis = attributes.get("axis", 0)
     if x.ndim == 0 or (index.size and (index.min() < -x.shape[axis] or index.max() >= x.shape[axis])):
@@ -168,6 +184,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "Div": _div,
     "Max": _variadic("maximum"),
     "Min": _variadic("minimum"),
+    "Mod": _mod,
+    "Where": _where,
     "Greater": _binary("greater"),
     "GreaterOrEqual": _binary("greater_equal"),
     "Less": _binary("less"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import UnsupportedError
 from ...graph.ir import Value
+from ..integers import elements, traced
 from ..lowering import Context, axis_of, lowering, require
 
 LAST, FIRST = (1 << 63) - 1, -(1 << 63)
@@ -60,6 +61,9 @@ def cut(
         if step != 1 or start != 0 or (stop != LAST and (isinstance(size, str) or stop < size)):
             axes, starts, ends, steps = [*axes, axis], [*starts, start], [*ends, stop], [*steps, step]
     squeezed = [axis for axis in range(x.rank) if squeeze_mask[axis]]
+    if axes and x.rank == 1 and x.dtype.kind == "i" and traced(x):
+        sizes = elements(g, x)  # a part of a shape: what is known of it stays known
+        return g.vector(sizes[slice(starts[0], None if ends[0] in (LAST, FIRST) else ends[0], steps[0])])
     if len(axes) == 1 and squeezed == axes and x.rank > 1:
         import numpy as np
 

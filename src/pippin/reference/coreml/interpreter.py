@@ -154,13 +154,15 @@ class _Run:
         params = layer.loop
         limit, conditional = self._loop_limit(layer)
         done = 0
-        while (limit is None or done < limit) and (not conditional or self._condition(params)):
+        going = not conditional or self._condition(params)
+        while going and (limit is None or done < limit):
             self.iterations += 1
             if self.iterations > self.owner.max_iterations:
                 raise RunError(f"the loops took more than {self.owner.max_iterations:,} iterations in all")
             if self.layers(params.bodyNetwork, in_body=True) is _Flow.BREAK:
                 return
             done += 1
+            going = not conditional or self._condition(params)
 
     def _loop_limit(self, layer: Any) -> tuple[int | None, bool]:
         """How many iterations at most (None: any number) and whether there is a condition."""
