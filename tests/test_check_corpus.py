@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import pippin
 from checkkit import Net, array, layer
 from pippin.coreml.check import check
 from pippin.coreml.check.pipelines import PIPELINES
@@ -77,11 +78,16 @@ def test_models_in_the_wild() -> None:
 
 @needs_shared
 def test_a_model_that_only_apple_refuses() -> None:
-    report = check(SHARED / "models" / "kraken-bilstm.mlmodel")
+    path = SHARED / "models" / "kraken-bilstm.mlmodel"
+    report = check(path)
     assert {finding.code for finding in report.errors} == {"rank5-shape", "layer-outputs", "output-not-produced"}
     assert not report.fatal
     (output,) = [finding for finding in report.errors if finding.code == "output-not-produced"]
     assert output.hint == "the last layer writes ['O_5']"
+    model = pippin.load(path)
+    assert model.report == report
+    with pytest.raises(pippin.CheckError, match="breaks 3 rules"):
+        pippin.load(path, strict=True)
 
 
 @needs_shared

@@ -432,6 +432,8 @@ LENIENT: dict[str, set[str]] = {
     "upsample": {"parameter-conflict"},  # fractional factors without a mode
 }
 """What Apple's check refuses and Pippin runs, by layer kind."""
+RANKS = {"rank-range", "rank-equal"}
+"""What it refuses of any kind where Pippin runs more ranks."""
 
 
 @pytest.mark.parametrize("kind", sorted({case.kind for case in _cases()}))
@@ -443,4 +445,4 @@ def test_layers_that_run_are_sound(kind: str) -> None:
         report = check(case.model().SerializeToString(), values=False, fit=False)
         layers = [finding for finding in report.errors if finding.index is not None]
         assert not [str(finding) for finding in layers if finding.fatal], case.id
-        assert {finding.code for finding in layers} <= LENIENT.get(kind, set()), f"{case.id}: {layers}"
+        assert {finding.code for finding in layers} <= LENIENT.get(kind, set()) | RANKS, f"{case.id}: {layers}"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import pkgutil
 import time
 import zipfile
 from typing import Any
 
+import numpy as np
+
 import cases.coreml
+import pippin
 import test_check_training
 from checkkit import net
 from mutants import damaged, mutants
 from pippin.coreml import schema
 from pippin.coreml.check import check
+from pippin.coreml.read import NETWORKS
 from shared import SHARED, needs_shared
 from test_check_layers import GOOD as LAYERS
 
@@ -65,6 +70,42 @@ def test_mutants_of_the_corpus() -> None:
     count = FULL or 500
     good = survive(models, count, seed=2)
     assert 0 < good < count
+
+
+def feed(model: pippin.Model) -> dict[str, Any] | None:
+    """Zeros for every input; None where that is more than a test should run."""
+    data: dict[str, Any] = {}
+    for name, entry in model.inputs.items():
+        if entry.kind == "image":
+            assert entry.size is not None
+            shape: tuple[int, ...] = (*entry.size[::-1], *([] if "GRAY" in (entry.color or "") else [3]))
+        else:
+            shape = tuple(size or 1 for size in entry.shape or ())
+        if math.prod(shape) > 1_000_000:
+            return None
+        data[name] = np.zeros(shape, np.uint8 if entry.kind == "image" else np.float32)
+    return data
+
+
+def test_good_mutants_run_or_say_where_they_cannot() -> None:
+    ran = 0
+    for label, model in mutants(built(), FULL or 400, seed=3):
+        content = model.SerializeToString()
+        report = check(content, fit=False, values=False)
+        if not report.ok or report.type not in NETWORKS:
+            continue
+        try:
+            loaded = pippin.load(content)
+            data = feed(loaded)
+            if data is not None:
+                loaded.predict(data, timeout=LONGEST)
+                ran += 1
+        except pippin.PippinError as error:
+            if not any(word in str(error) for word in ("layer", "input", "output")):
+                raise AssertionError(f"{label}: {error}") from error
+        except Exception as error:
+            raise AssertionError(f"{label}: {error!r}") from error
+    assert ran > 50
 
 
 def test_damaged_bytes() -> None:

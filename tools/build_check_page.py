@@ -23,8 +23,8 @@ release. A model is good when it has no error.
 * **warning**: Apple's check lets it pass, but it fails, answers wrongly or is refused later.
 * **note**: worth knowing.
 
-What is marked *cannot load* is refused by `pippin.load` as well; Pippin lives with the rest as far as it can and keeps
-it on `model.report`, unless `strict=True` is given.
+What is marked *cannot run* is refused by `pippin.load`, unless no output depends on it. Pippin lives with the rest as
+far as it can and keeps it on `model.report`; `strict=True` refuses every error.
 """
 
 
@@ -41,7 +41,7 @@ def page() -> str:
 
 
 def _entry(code: Code) -> str:
-    marks = code.severity + (", cannot load" if code.fatal else "")
+    marks = code.severity + (", cannot run" if code.fatal else "")
     lines = [f"### `{code.name}`", "", f"*{marks}* — {code.meaning}", "", f"Example: {code.example}", ""]
     if code.remedy:
         lines += [f"Remedy: {code.remedy}", ""]

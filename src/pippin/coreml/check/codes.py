@@ -11,8 +11,8 @@ SEVERITIES = ("error", "warning", "note")
 class Code:
     """One kind of finding.
 
-    ``fatal`` tells that such a model cannot even be loaded; an error that is not fatal is one that Apple's systems
-    refuse and Pippin lives with. ``apple`` tells whether Apple's own check has the rule.
+    ``fatal`` tells that the network, or the part of it where the finding stands, cannot run; an error that is not fatal
+    is one that Apple's systems refuse and Pippin lives with. ``apple`` tells whether Apple's own check has the rule.
     """
 
     name: str
@@ -140,7 +140,7 @@ group(
     An input whose name is empty.
     Name the feature like the blob that it stands for.
 
-    feature-type-missing error!
+    feature-type-missing error
     A feature has no type.
     An output described by its name only.
     Set imageType, multiArrayType or whatever it is.
@@ -302,7 +302,7 @@ group(
     Layers that are not in the order of execution.
     Sort the layers, or correct the name.
 
-    blob-rewritten error!
+    blob-rewritten error
     A layer writes a blob that exists already.
     An activation that works in place: input 'x', output 'x'.
     Give the output a name of its own; only copy may overwrite.

@@ -47,8 +47,8 @@ class Finding:
 
     ``code`` is stable and listed in the reference; ``severity`` is "error", "warning" or "note"; ``field`` is the
     field in the format's own spelling; ``required`` and ``found`` say what has to be there and what is; ``hint`` is a
-    remedy or empty. ``fatal`` tells that such a model cannot even be loaded; an error that is not fatal is one that
-    Apple's systems refuse and Pippin lives with.
+    remedy or empty. ``fatal`` tells that the network, or the part of it where the finding stands, cannot
+    run; an error that is not fatal is one that Apple's systems refuse and Pippin lives with.
     """
 
     code: str
@@ -97,7 +97,7 @@ class Report:
 
     @property
     def fatal(self) -> list[Finding]:
-        """The findings for which the model cannot be loaded."""
+        """The findings for which the network, or a part of it, cannot run."""
         return [finding for finding in self.findings if finding.fatal]
 
     def of(self, severity: str) -> list[Finding]:
