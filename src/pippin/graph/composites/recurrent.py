@@ -7,7 +7,7 @@ c; GRU z, r, h.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,10 @@ from ..ir import Value
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """Direction → for each pass whether it runs backwards."""
+
+
+SHORT, LONG = 8, 64
+"""Steps: pieces of fewer are not worth an operator, and a piece in a Scan has so many."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ def lstm(
 
     ONNX's LSTM does not clip the cell. With gates in [0, 1] the cell grows by the largest |g| a step at most, so it
     serves where that cannot reach the threshold: for certain, or by a look at the initial cell when the network runs.
+    Longer sequences are cut into pieces for which it holds; what is left is a Scan.
     """
     h, c = _given(h), _given(c)
     fast = _Lstm(cell, list(activations), direction, coupled, gate_clip)
@@ -115,7 +120,7 @@ def lstm(
     growth = 0.0 if coupled else steps * limit if isinstance(steps, int) else None
     start = 0.0 if c is None else float(abs(c.data).max()) if c.data is not None else None
     if growth is not None and max(growth, limit if coupled else 0.0) + (start or 0.0) > cell_clip:
-        return fast.scan(g, x, h, c, cell_clip)
+        return fast.scan(g, x, h, c, cell_clip) if coupled else fast.pieces(g, x, h, c, cell_clip, limit)
     if growth is not None and start is not None:
         return fast.operator(g, x, h, c)
     return fast.decided(g, x, h, c, cell_clip, 0.0 if coupled else limit)
@@ -152,26 +157,92 @@ class _Lstm:
         self, g: Builder, x: Value, h: Value | None, c: Value | None, cell_clip: float, limit: float
     ) -> tuple[Value, Value, Value]:
         """Whichever is right for this run: the operator where |c₀| + T·limit stays below the threshold."""
+
+        def otherwise(inner: Builder) -> tuple[Value, Value, Value]:
+            if limit and not isinstance(x.shape[0], int):
+                return self.pieces(inner, x, h, c, cell_clip, limit)
+            return self.scan(inner, x, h, c, cell_clip)
+
         reach = g.Mul(g.cast(g.vector([g.size(x, 0)]), "float32"), limit)
         if c is not None:
             reach = g.Add(g.reshape(g.ReduceMax(g.Abs(c), keepdims=0), [1]), reach)
         condition = g.LessOrEqual(reach, cell_clip)
+        return self._either(g, x, condition, lambda inner: self.operator(inner, x, h, c), otherwise)
+
+    def _either(
+        self, g: Builder, x: Value, condition: Value, then: Callable[[Builder], Any], other: Callable[[Builder], Any]
+    ) -> tuple[Value, Value, Value]:
+        """An If of two ways to run the layer over ``x``."""
         branches = {}
-        for name, function in (("then_branch", self.operator), ("else_branch", self.scan)):
-            inner = g.subgraph(name)
-            extra = () if name == "then_branch" else (cell_clip,)
-            results = function(inner, x, h, c, *extra)
-            for value in results:
+        for name, function in (("then_branch", then), ("else_branch", other)):
+            inner = g.subgraph(f"{g.prefix}/{name}")
+            for value in function(inner):
                 inner.output(value)
             branches[name] = inner.graph
-        types = [(value.dtype, value.shape) for value in self._shapes(g, x)]
-        outputs: tuple[Value, Value, Value] = g.append("If", [g.reshape(condition, [])], branches, types)
+        state = (x.dtype, (len(DIRECTIONS[self.direction]), x.shape[1], self.cell.hidden))
+        outputs: tuple[Value, Value, Value] = g.append(
+            "If", [g.reshape(condition, [])], branches, [(x.dtype, (x.shape[0], *state[1])), state, state]
+        )
         return outputs
 
-    def _shapes(self, g: Builder, x: Value) -> list[Value]:
-        count = len(DIRECTIONS[self.direction])
-        state = Value("", x.dtype, (count, x.shape[1], self.cell.hidden))
-        return [Value("", x.dtype, (x.shape[0], *state.shape)), state, state]
+    def pieces(
+        self, g: Builder, x: Value, h: Value | None, c: Value | None, cell_clip: float, limit: float
+    ) -> tuple[Value, Value, Value]:
+        """A Loop for each direction over pieces so short that the cell cannot reach the threshold within one.
+
+        Where the cell is so close to it that they would be very short, a piece is a Scan.
+        """
+        results = []
+        for index, backwards in enumerate(DIRECTIONS[self.direction]):
+            functions = self.activations[3 * index : 3 * index + 3]
+            direction = "reverse" if backwards else "forward"
+            one = _Lstm(self.cell.of(g, index), functions, direction, self.coupled, self.gate_clip)
+            states = [g.Unsqueeze(_state(g, x, value, index, self.cell.hidden), [0]) for value in (h, c)]
+            results.append(one._pieces(g, x, states, cell_clip, limit))
+        if len(results) == 1:
+            return results[0]
+        y, last_h, last_c = zip(*results, strict=True)
+        return g.Concat(*y, axis=1), g.Concat(*last_h, axis=0), g.Concat(*last_c, axis=0)
+
+    def _pieces(
+        self, g: Builder, x: Value, states: list[Value], cell_clip: float, limit: float
+    ) -> tuple[Value, Value, Value]:
+        """One direction: x (T,B,I), states (1,B,H) → y (T,1,B,H), h and c (1,B,H)."""
+        import numpy as np
+
+        integer, state = np.dtype(np.int64), (x.dtype, states[0].shape)
+        end = g.vector([g.size(x, 0)])
+        body = g.subgraph(f"{g.prefix}/piece")
+        name = body.graph.name
+        body.input(f"{name}/round", integer, ())
+        body.input(f"{name}/going", np.bool_, ())
+        done = body.input(f"{name}/done", integer, (1,))
+        h, c = (body.input(f"{name}/{what}", *state) for what in ("h", "c"))
+        y = body.input(f"{name}/y", x.dtype, (g.symbol(), *states[0].shape))
+        left = body.Sub(end, done)
+        room = body.Sub(cell_clip, body.reshape(body.ReduceMax(body.Abs(c), keepdims=0), [1]))
+        safe = body.cast(body.Floor(body.Div(room, limit)), integer)
+        fast = body.GreaterOrEqual(safe, body.Min(left, SHORT))
+        steps = body.Min(left, body.Where(fast, safe, LONG))
+        begin = body.Sub(left, steps) if self.direction == "reverse" else done
+        piece = body.Slice(x, begin, body.Add(begin, steps), [0])
+        some, h, c = self._either(
+            body,
+            piece,
+            fast,
+            lambda inner: self.operator(inner, piece, h, c),
+            lambda inner: self.scan(inner, piece, h, c, cell_clip),
+        )
+        now = body.Add(done, steps)
+        body.output(body.reshape(body.Less(now, end), []))
+        joined = body.Concat(*((some, y) if self.direction == "reverse" else (y, some)), axis=0)
+        for value in (now, h, c, joined):
+            body.output(value)
+        empty = g.ConstantOfShape(g.vector([0, *g.sizes(states[0])]))
+        types = [(integer, (1,)), state, state, (x.dtype, (x.shape[0], *states[0].shape))]
+        start = [None, g.reshape(g.Greater(end, 0), []), g.constant(np.zeros(1, integer)), *states, empty]
+        _, last_h, last_c, whole = g.append("Loop", start, {"body": body.graph}, types)
+        return whole, last_h, last_c
 
     def scan(
         self, g: Builder, x: Value, h: Value | None, c: Value | None, cell_clip: float
@@ -204,9 +275,9 @@ class _Lstm:
         products = g.MatMul(x, _matrix(g, cell.w))
         if cell.bias is not None:
             products = g.Add(products, g.reshape(cell.bias, [4 * size]))
-        body = g.subgraph("step")
-        h, c = (body.input(name, x.dtype, states[0].shape) for name in ("h", "c"))
-        gates = body.input("gates", x.dtype, products.shape[1:])
+        body = g.subgraph(f"{g.prefix}/step")
+        h, c = (body.input(f"{body.graph.name}/{name}", x.dtype, states[0].shape) for name in ("h", "c"))
+        gates = body.input(f"{body.graph.name}/gates", x.dtype, products.shape[1:])
         gates = body.Add(gates, body.MatMul(h, _matrix(g, cell.r)))
         i, o, f, z = body.Split(gates, [size] * 4, axis=-1, outputs=4)
         p: Sequence[Value | None] = (None, None, None)
