@@ -14,8 +14,10 @@ from ..graph.builder import Size
 from ..graph.ir import Value
 from .lowering import MAX_RANK, Context, require
 
-LIMIT = 1 << 31
+LIMIT = 1 << 30
 """Elements that a layer may ask for by a number in the file."""
+RANK = 32
+"""Axes that a layer may ask for; more than any blob has, and fewer than the engine can stand."""
 
 
 def whole(x: Value) -> bool:
@@ -97,6 +99,9 @@ def shape_vector(g: Context, x: Value, name: str) -> Value:
     """A blob that holds a shape as an int64 vector whose length is known."""
     require(x.rank == 1, f"{name} must have rank 1, got {x.rank}")
     x = g.integer(x)
+    require(
+        isinstance(x.shape[0], str) or x.shape[0] <= RANK, f"{name} must hold at most {RANK} sizes, got {x.shape[0]}"
+    )
     if not isinstance(x.shape[0], int):
         raise UnsupportedError(f"{name} must be a vector whose length is known")
     return x
@@ -104,6 +109,7 @@ def shape_vector(g: Context, x: Value, name: str) -> Value:
 
 def volume(sizes: list[Any], field: str) -> int:
     """The product of ``sizes``; raises ``CheckError`` for a negative size or an absurd product."""
+    require(len(sizes) <= RANK, f"{field} must hold at most {RANK} sizes, got {len(sizes)}")
     require(all(size >= 0 for size in sizes), f"{field} must not hold negative sizes, got {sizes}")
     total = math.prod(sizes)
     require(total < LIMIT, f"{field} asks for {total:,} elements, the limit is {LIMIT:,}")

@@ -11,6 +11,8 @@ from ...graph.ir import Value
 from ..integers import alike, elements, shape_vector, traced, volume, whole
 from ..lowering import Context, lowering, require
 
+LONGEST = 1 << 26
+"""Numbers in a range that is a constant."""
 SMALL = 4096
 """Elements up to which a fill or range is a constant in the graph."""
 
@@ -171,7 +173,7 @@ def numbers(g: Context, start: Value, end: Value, step: Value) -> Value:
         first, last, by = (float(value.data.item()) for value in (start, end, step) if value.data is not None)
         require(math.isfinite(first) and math.isfinite(last), f"the range must be finite, got {first} to {last}")
         count = max(math.ceil((last - first) / by), 0)
-        volume([count], "the range")
+        require(count <= LONGEST, f"the range has {count:,} numbers, the limit is {LONGEST:,}")
         dtype = alike(g, start, end, step)[0].dtype
         return g.constant((first + np.arange(count) * by).astype(dtype))
     start, end, step = (g.reshape(value, []) for value in alike(g, start, end, step))

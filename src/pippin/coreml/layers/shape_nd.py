@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import CheckError, UnsupportedError
 from ...graph.builder import RESHAPES, Size
 from ...graph.ir import Value
-from ..integers import alike, elements, shape_vector, traced
+from ..integers import LIMIT, RANK, alike, elements, shape_vector, traced
 from ..lowering import Context, axis_of, lowering, require
 
 
@@ -66,6 +66,7 @@ def reshape(g: Context, x: Value, sizes: Sequence[Size], field: str) -> Value:
     """Reshape with the rules of the format: at most one -1, and the number of values stays."""
     known = [size for size in sizes if isinstance(size, int)]
     require(bool(sizes), f"{field} must not be empty")
+    require(len(sizes) <= RANK, f"{field} must hold at most {RANK} sizes, got {len(sizes)}")
     require(min(known, default=0) >= -1, f"{field} must hold sizes, or -1 once, got {known}")
     require(known.count(-1) <= 1, f"{field} must hold -1 at most once, got {known}")
     if x.static and len(known) == len(sizes):
@@ -97,6 +98,7 @@ def expand_dims(g: Context, p: Any, x: Value) -> Value:
     x of rank R → y of rank R + len(axes). Source: ExpandDimsLayerParams.
     """
     axes = [int(axis) for axis in p.axes]
+    require(len(axes) <= RANK, f"axes must hold at most {RANK} axes, got {len(axes)}")
     positions = unique(axes, x.rank + len(axes), "an output")
     if x.static and reshaped(x):
         sizes = [int(dim) for dim in x.shape]
@@ -251,7 +253,7 @@ def tile(g: Context, p: Any, x: Value, reps: Value | None = None) -> Value:
     known = [count for count in counts if isinstance(count, int)]
     require(all(0 <= count < 1 << 31 for count in known), f"reps must not hold negative numbers, got {known}")
     sizes = [dim for dim in x.shape if isinstance(dim, int)]
-    require(math.prod(known) * math.prod(sizes) < 1 << 31, f"reps asks for a tensor that is absurdly large: {known}")
+    require(math.prod(known) * math.prod(sizes) < LIMIT, f"reps asks for a tensor that is absurdly large: {known}")
     counts = [*[1] * (x.rank - len(counts)), *counts]
     return x if all(count == 1 for count in counts) else g.Tile(x, g.vector(counts))
 

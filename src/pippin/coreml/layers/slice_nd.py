@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import UnsupportedError
 from ...graph.ir import Value
-from ..integers import elements, traced
+from ..integers import LIMIT, elements, traced
 from ..lowering import Context, axis_of, lowering, require
 
 LAST, FIRST = (1 << 63) - 1, -(1 << 63)
@@ -237,7 +237,7 @@ def sliding_windows(g: Context, p: Any, x: Value) -> Value:
     )
     if isinstance(length, int):
         starts = np.arange(0, length - size + 1, step)
-        require(starts.size * size < 1 << 31, f"windowSize asks for {starts.size:,} windows of {size:,} elements")
+        require(starts.size * size < LIMIT, f"windowSize asks for {starts.size:,} windows of {size:,} elements")
         return g.Gather(x, starts[:, None] + np.arange(size), axis=axis)
     last = g.reshape(g.Sub(length, size - 1), [])
     starts = g.Unsqueeze(g.Range(np.int64(0), last, np.int64(step)), [1])
