@@ -134,6 +134,12 @@ SHAPES = [
         net(layer("addBroadcastable", "a b"), inputs=(array("a", (2,)), array("b", (3,)))),
         "for the default size",
     ),
+    Row(
+        "sizes-not-tried",
+        "many shapes",
+        net(inputs=(array("x", enumeratedShapes={"shapes": [{"shape": [n]} for n in range(3, 80)]}),)),
+        "64 sizes of those declared were tried, not the size [67]",
+    ),
     Row("output-shape", "array", net(outputs=(array("y", (4,)),)), "hold [3], got [4], 4 numbers", "output 'y'"),
     Row(
         "output-shape",

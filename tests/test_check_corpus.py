@@ -101,12 +101,13 @@ def test_malformed_files() -> None:
 @needs_shared
 @pytest.mark.slow
 def test_one_pass_over_everything_is_fast() -> None:
-    start = time.perf_counter()
+    """In seconds of a processor, so that a busy machine fails nothing."""
+    start = time.process_time()
     for path in (SHARED / "models").rglob("*.mlmodel"):
         check(path)
     for _, content in files():
         check(content)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 @pytest.mark.slow
@@ -126,8 +127,8 @@ def test_a_large_file_is_fast(tmp_path: Path) -> None:
     path = tmp_path / "large.mlmodel"
     path.write_bytes(b"".join(splice(model, [View(1, "float32", memoryview(values).cast("B"))])))
     assert path.stat().st_size > 100_000_000
-    start = time.perf_counter()
+    start = time.process_time()
     report = check(path)
-    taken = time.perf_counter() - start
+    taken = time.process_time() - start
     assert [finding.code for finding in report.findings] == ["weights-not-finite"]
     assert taken < 1

@@ -15,7 +15,7 @@ import numpy as np
 import cases.coreml
 import pippin
 import test_check_training
-from checkkit import net
+from checkkit import layer, net
 from mutants import damaged, mutants
 from pippin.coreml import schema
 from pippin.coreml.check import check
@@ -101,7 +101,7 @@ def test_good_mutants_run_or_say_where_they_cannot() -> None:
                 loaded.predict(data, timeout=LONGEST)
                 ran += 1
         except pippin.PippinError as error:
-            if not any(word in str(error) for word in ("layer", "input", "output")):
+            if not any(word in str(error) for word in ("layer", "input", "output", "class labels")):
                 raise AssertionError(f"{label}: {error}") from error
         except Exception as error:
             raise AssertionError(f"{label}: {error!r}") from error
@@ -112,3 +112,24 @@ def test_damaged_bytes() -> None:
     contents = [model.SerializeToString() for model in built()]
     for seed in range(FULL or 1000):
         check(damaged(contents[seed % len(contents)], seed))
+
+
+def test_long_files_are_bounded_in_time_and_memory() -> None:
+    chain = [layer("activation", f"b{index}", f"b{index + 1}", ReLU={}) for index in range(30_000)]
+    chain[0]["input"] = ["x"]
+    wild = [layer("erf", " ".join(f"no{index}" for index in range(20_000)), "y")]
+    losses = [{"name": "l", "meanSquaredErrorLossLayer": {"input": "y", "target": "t"}}] * 20_000
+    update = {"network": {"updateParams": {"lossLayers": losses}}, "updatable": True}
+    for build, code in (
+        (net(*chain), "sizes-not-tried"),
+        (net(*wild), "blob-unknown"),
+        (net(*chain[:20_000], **update), "update-loss-count"),
+    ):
+        content = build().SerializeToString()
+        start = time.perf_counter()
+        report = check(content)
+        assert time.perf_counter() - start < LONGEST
+        assert code in {finding.code for finding in report.findings}
+        assert len(report.findings) < 10_000
+    assert sum(report.left_out.values()) > 10_000
+    assert "more" in str(report)

@@ -43,7 +43,8 @@ def check_document(document: Document, *, values: bool = True, fit: bool = True)
     """The same for a model that was read before."""
     findings = Findings()
     _Checker(findings, document.views, values, fit).model(document.model, Place())
-    return Report(document.name, document.type, int(document.model.specificationVersion), findings.items)
+    version = int(document.model.specificationVersion)
+    return Report(document.name, document.type, version, findings.items, findings.left_out)
 
 
 def _unreadable(error: ReadError, source: Any) -> Report:

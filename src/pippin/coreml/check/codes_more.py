@@ -161,6 +161,11 @@ group(
     shape [1000] for a blob of [1, 1001].
     Correct the shape of the output.
 
+    sizes-not-tried note
+    The network or the list of its sizes is too long to try all of them.
+    100 enumerated shapes.
+    -
+
     not-supported note
     Pippin does not run this layer or this value of a parameter.
     A custom layer without a function.

@@ -18,10 +18,13 @@ from ..lower import place as place_of
 from ..weights import Weights
 from ..wire import View
 from . import versions
+from .beyond import layers_of
 from .report import Findings, Place, count, show
 
 _MOST = 64
 """Sizes that are tried at most."""
+_BUDGET = 20_000
+"""Layers that are lowered at most, all tries together: a bound on time, far above what real networks need."""
 _SAMPLED = 4096
 """Weights of more values are not read: their shape alone matters here."""
 
@@ -62,8 +65,11 @@ def check_fit(model: Any, place: Place, findings: Findings, views: Sequence[View
         # how many steps a sequence has is declared nowhere, so a misfit with one says nothing
         attempt.quiet = True
     fitted = None
+    cost = max(1, sum(1 for _ in layers_of(network, Place())))
     for index, (label, sizes) in enumerate(_sizes(inputs)):
-        if index == _MOST:
+        if index == _MOST or (index + 1) * cost > _BUDGET:
+            message = f"{count(index, 'size')} of those declared were tried, not {label} and what follows"
+            findings.add("sizes-not-tried", place, "description.input", message=message)
             break
         shapes = attempt.run(label, sizes)
         if index == 0:

@@ -12,6 +12,9 @@ from .codes import CODES, SEVERITIES
 SCHEMA = "pippin.check/1"
 """Name and version of the JSON form; it changes when a reader of the old form would break."""
 
+KEPT = 1000
+"""Findings of one code that a report keeps; a broken file must not fill the memory with them."""
+
 _SHOWN = 8
 
 
@@ -77,13 +80,15 @@ class Report:
     """What ``check`` says about one model.
 
     ``name`` is what the file is called, ``type`` the model type in the format's spelling, ``version`` the declared
-    specificationVersion (None where the file cannot be read).
+    specificationVersion (None where the file cannot be read). ``left_out`` counts, by code, the findings beyond the
+    first ``KEPT``.
     """
 
     name: str = "model"
     type: str | None = None
     version: int | None = None
     findings: list[Finding] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -119,7 +124,7 @@ class Report:
         return f"{'good' if self.ok else 'bad'}: {told or 'nothing found'}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data: ``schema``, ``name``, ``ok``, ``type``, ``specificationVersion``, ``findings``."""
+        """The report as plain data: schema, name, ok, type, specificationVersion, findings, leftOut."""
         return {
             "schema": SCHEMA,
             "name": self.name,
@@ -127,6 +132,7 @@ class Report:
             "type": self.type,
             "specificationVersion": self.version,
             "findings": [finding.to_dict() for finding in self.findings],
+            "leftOut": dict(self.left_out),
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -144,8 +150,9 @@ class Report:
             yield f"  {findings[0].severity} {code}: {CODES[code].meaning}"
             for finding in shown:
                 yield f"    {finding}"
-            if len(shown) < len(findings):
-                yield f"    … and {len(findings) - len(shown):,} more"
+            more = len(findings) - len(shown) + self.left_out.get(code, 0)
+            if more:
+                yield f"    … and {more:,} more"
             for hint in dict.fromkeys(finding.hint for finding in shown if finding.hint):
                 yield f"    hint: {hint}"
 
@@ -155,6 +162,8 @@ class Findings:
 
     def __init__(self) -> None:
         self.items: list[Finding] = []
+        self.left_out: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
 
     def add(
         self,
@@ -174,6 +183,10 @@ class Findings:
         defaults to the remedy of the code, ``severity`` to its severity.
         """
         entry = CODES[code]
+        self._counts[code] = self._counts.get(code, 0) + 1
+        if self._counts[code] > KEPT:
+            self.left_out[code] = self.left_out.get(code, 0) + 1
+            return
         if not message:
             message = f"{field} must {required}" if required else f"{field}: {entry.meaning}"
             if found:
