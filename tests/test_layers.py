@@ -1,4 +1,7 @@
-"""Runs every row of ``cases/coreml``: each layer kind against its float64 twin, static, symbolic, unoptimised."""
+"""Runs every row of ``cases/coreml``: each layer kind against its float64 twin, static, symbolic, unoptimised.
+
+"Unoptimised" is without our passes as well as without the engine's.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from pippin.coreml.lowering import LAYERS
 from pippin.coreml.schema import layer_kinds
 from pippin.coreml.weights import Weights
 from pippin.errors import PippinError
+from pippin.graph import passes
 from pippin.graph.write import write
 from pippin.reference.coreml.registry import Context, load_twins
 from pippin.runtime.session import Session
@@ -42,6 +46,8 @@ def compile_(case: Case, shapes: list[tuple[int | str, ...]], *, optimize: bool 
     g, lowerer = lower(model.neuralNetwork, Weights(), inputs, rank5=case.rank5)
     for name in case.layer().output:
         g.output(g.float(lowerer.blobs[name].nd(g)), name)
+    if optimize:
+        passes.optimize(g.graph)
     onnx.checker.check_model(write(g.graph, inline=None).model, full_check=True)
     return Session(write(g.graph), threads=1, optimize=optimize)
 
