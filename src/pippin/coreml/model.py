@@ -356,12 +356,22 @@ class Model:
             shapes.append(encode.blob(_Shape(declared)).shape if self.rank5_arrays else declared)  # type: ignore[arg-type]
         return tuple(shapes)
 
-    def graph(self, shapes: Sequence[Sequence[Dim]] | None = None, *, preprocessing: bool = True) -> Graph:
-        """The network as a hub graph with its blobs' names; ``shapes`` are those of the input blobs, in order."""
+    def graph(
+        self, shapes: Sequence[Sequence[Dim]] | None = None, *, preprocessing: bool = True, optimize: bool = True
+    ) -> Graph:
+        """The network as a hub graph with its blobs' names; ``shapes`` are those of the input blobs, in order.
+
+        ``optimize``: rewritten by the passes that make it smaller and leave a graph that a person would write.
+        """
+        from ..graph import passes
+
         g, outputs, _ = self._lower(shapes if shapes is not None else self._known_shapes(), preprocessing)
         for name, value in outputs:
             g.output(value, name)
-        return g.graph
+        if optimize:
+            passes.optimize(g.graph, "export")
+        graph: Graph = g.graph
+        return graph
 
     def blob_shapes(self) -> dict[str, list[Dim]]:
         """The true shape of every blob for the default input, by name; [S,B,C,H,W] in legacy networks."""
@@ -431,6 +441,8 @@ class Model:
         return str(layers[-1].output[0])
 
     def _compile(self, shapes: Sequence[Sequence[Dim]]) -> Plan:
+        from ..graph import passes
+
         draws: list[Draw] = []
         g, outputs, lowerer = self._lower(shapes, True, draws)
         if shapes and shapes[0] and shapes[0][0] == "batch" and not batch.fits([v for _, v in outputs], "batch"):
@@ -446,6 +458,8 @@ class Model:
                 continue
             names.append(name)
             decode.append(answers.decoder(self, self.outputs[name], folded))
+        for outcome in passes.optimize(g.graph):
+            log.debug("pass %s, %s: %s: %s", *outcome)
         self._fits_memory(g.graph)
         return Plan(self._session(g.graph), names, decode, draws)
 
