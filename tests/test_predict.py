@@ -118,6 +118,14 @@ def test_picture_out() -> None:
         np.testing.assert_array_equal(np.asarray(answer), np.clip(np.rint(picture * 2.0 + 0.6), 0, 255))
 
 
+def test_a_picture_of_other_channels_is_refused() -> None:
+    model = picture_network([COPY], color=10)
+    image = model.description.output[0].type.imageType
+    image.width, image.height, image.colorSpace = 4, 3, 20
+    with pytest.raises(CheckError, match=r"output 'y': a RGB picture needs a blob of 3 channels.*\[1, 1, 3, 4\]"):
+        load(model).predict({"image": PIXELS[..., 0]})
+
+
 # -- multi-arrays ----------------------------------------------------------------------------------------------------
 
 

@@ -364,6 +364,13 @@ def to_picture(blob: NDArray[np.float32], feature: Feature) -> Any:
     import numpy as np
     from PIL import Image
 
+    channels = 1 if feature.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
+    if blob.ndim < 3 or blob.shape[-3] != channels:
+        raise CheckError(
+            f"a {feature.color} picture needs a blob of {channels} channels, [..., {channels}, height, width],"
+            f" the network yields {list(blob.shape)}",
+            where=f"output {feature.name!r}",
+        )
     pixels = blob.reshape(blob.shape[-3:]) if blob.size == math.prod(blob.shape[-3:]) else blob[(0,) * (blob.ndim - 3)]
     if feature.color == "GRAYSCALE_FLOAT16":
         return Image.fromarray(np.ascontiguousarray(pixels[0], np.float32), "F")
