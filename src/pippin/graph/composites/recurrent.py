@@ -126,6 +126,22 @@ def lstm(
     return fast.decided(g, x, h, c, cell_clip, 0.0 if coupled else limit)
 
 
+def lstm_scan(
+    g: Builder,
+    x: Value,
+    cell: Cell,
+    h: Value | None,
+    c: Value | None,
+    *,
+    activations: Sequence[Activation],
+    direction: str,
+    coupled: bool,
+    gate_clip: float,
+) -> tuple[Value, Value, Value]:
+    """The same as ``lstm`` without a clip of the cell, as a Scan whatever the functions are."""
+    return _Lstm(cell, list(activations), direction, coupled, gate_clip).scan(g, x, h, c, math.inf)
+
+
 @dataclass(frozen=True)
 class _Lstm:
     cell: Cell
@@ -287,7 +303,8 @@ class _Lstm:
         i = self._gate(body, gate, i, p[0], c)
         forget = body.Sub(1.0, i) if self.coupled else self._gate(body, gate, f, p[2], c)
         cell_ = body.Add(body.Mul(forget, c), body.Mul(i, self._gate(body, block, z, None, c)))
-        cell_ = body.Clip(cell_, -cell_clip, cell_clip)
+        if not math.isinf(cell_clip):
+            cell_ = body.Clip(cell_, -cell_clip, cell_clip)
         y = body.Mul(self._gate(body, gate, o, p[1], cell_), out.apply(body, cell_))
         for value in (y, cell_, y):
             body.output(value)
