@@ -150,6 +150,8 @@ class Context(Builder):
     feeds: list[Draw] | None = None
     """Where layers note the random numbers that are to be drawn for each prediction and fed as extra inputs. None:
     nobody feeds any, so ONNX's own random operators stand for them (they repeat themselves in equal sessions)."""
+    trained: Callable[[Context, Any, Sequence[int], str], Value] | None = None
+    """Gives the value of weights that are trained, by their message, shape and field. None: nothing is trained."""
     network: Any = None
     """The lowering run itself (``lower.Lowerer``), for layers that hold networks."""
 
@@ -161,7 +163,7 @@ class Context(Builder):
         inner = super().subgraph(name)
         assert isinstance(inner, Context)
         inner.adopt(self.weights, self.custom, self.rank5)
-        inner.feeds = self.feeds
+        inner.feeds, inner.trained = self.feeds, self.trained
         inner.layer, inner.network = self.layer, self.network
         return inner
 
@@ -176,6 +178,11 @@ class Context(Builder):
         return value
 
     @property
+    def trains(self) -> bool:
+        """Whether the layer's weights are trained in this graph: they are then values, not constants."""
+        return self.trained is not None and bool(self.layer.isUpdatable)
+
+    @property
     def output_count(self) -> int:
         """How many outputs the layer declares."""
         return len(self.layer.output)
@@ -185,7 +192,10 @@ class Context(Builder):
         return self.weights.array(params, shape, axis=axis, name=name)
 
     def weight(self, params: Any, *shape: int, axis: int | tuple[int, ...] = 0, name: str = "weights") -> Value:
-        """The values of a WeightParams field as a constant named after layer and field."""
+        """The values of a WeightParams field as a constant named after layer and field, or what is trained of them."""
+        if self.trains:
+            assert self.trained is not None
+            return self.trained(self, params, shape, name)
         return self.constant(self.array(params, *shape, axis=axis, name=name), name=f"{self.prefix}/{name}")
 
     def float(self, x: Value) -> Value:

@@ -55,10 +55,13 @@ def _deconvolution(
     g: Context, p: Any, x: Value, bias: Value | None, kernel: Sequence[int], stride: Sequence[int], groups: int
 ) -> Value:
     out, channels = int(p.outputChannels), int(p.kernelChannels)
-    # output channels lie on two axes: the group and the channel within it
-    split = (groups, channels // groups, out // groups, *kernel)
-    array = g.weights.array(p.weights, split, axis=(0, 2)).reshape(channels, out // groups, *kernel)
-    w = g.constant(array, name=f"{g.prefix}/weights")
+    if g.trains:
+        w = g.weight(p.weights, channels, out // groups, *kernel)
+    else:
+        # output channels lie on two axes: the group and the channel within it
+        split = (groups, channels // groups, out // groups, *kernel)
+        array = g.weights.array(p.weights, split, axis=(0, 2)).reshape(channels, out // groups, *kernel)
+        w = g.constant(array, name=f"{g.prefix}/weights")
     sizes = [int(size) for size in p.outputShape]
     require(
         not sizes or (len(sizes) == 2 and min(sizes) > 0), f"outputShape must hold 2 positive integers, got {sizes}"

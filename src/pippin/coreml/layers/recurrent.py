@@ -101,8 +101,8 @@ def _lstm_cell(g: Context, p: Any, w: Any, field: str) -> dict[str, Any]:
     if shared.hasBiasVectors:
         cell["bias"] = stacked(g, w, LSTM_GATES, "BiasVector", size, within=field)
     if shared.forgetBias:
-        cell["bias"] = cell.get("bias", np.zeros(4 * size, np.float32)).copy()
-        cell["bias"][2 * size : 3 * size] += 1
+        one = np.repeat(np.float32([0, 0, 1, 0]), size)
+        cell["bias"] = g.Add(cell["bias"], one) if isinstance(cell.get("bias"), Value) else cell.get("bias", 0) + one
     if shared.hasPeepholeVectors:
         gates = ("inputGate", "outputGate", "forgetGate")
         cell["peephole"] = stacked(g, w, gates, "PeepholeVector", size, within=field)
@@ -171,6 +171,10 @@ def stacked(g: Context, p: Any, gates: Sequence[str], suffix: str, *shape: int, 
     import numpy as np
 
     prefix = f"{within}." if within else ""
+    if g.trains:
+        return g.Concat(
+            *(g.weight(getattr(p, f"{gate}{suffix}"), *shape, name=f"{prefix}{gate}{suffix}") for gate in gates), axis=0
+        )
     return np.concatenate([g.array(getattr(p, gate + suffix), *shape, name=prefix + gate + suffix) for gate in gates])
 
 
@@ -178,6 +182,10 @@ def _stacked(g: Context, cells: Sequence[dict[str, Any]]) -> Cell:
     """Arrays of each direction as the constants (D,…) of a cell."""
     import numpy as np
 
+    if g.trains:
+        (cell,) = cells
+        parts = {name: x if isinstance(x, Value) else g.constant(x) for name, x in cell.items()}
+        return Cell(**{name: g.Unsqueeze(x, [0]) for name, x in parts.items()})
     values = {
         name: g.constant(np.stack([cell[name] for cell in cells]), name=f"{g.prefix}/{name}") for name in cells[0]
     }
