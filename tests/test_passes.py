@@ -132,7 +132,8 @@ ROWS = [
     Row("identities", "1 times, by a tensor of one", lambda g, x: g.Relu(g.Mul(np.ones((1, 1), "f"), x)), "Relu"),
     Row("identities", "plus 0, minus 0", lambda g, x: g.Relu(g.Sub(g.Add(x, 0.0), 0.0)), "Relu"),
     Row("identities", "0 minus x is not x", lambda g, x: g.Exp(g.Sub(0.0, x)), "Sub Exp"),
-    Row("identities", "a 1 that broadcasts", lambda g, x: g.Relu(g.Mul(x, np.ones((3, 1, 1, 1, 1), "f"))), "Mul Relu"),
+    Row("identities", "a 1 of higher rank", lambda g, x: g.Relu(g.Mul(x, np.ones((1,) * 5, "f"))), "Mul Relu"),
+    Row("identities", "ones that broadcast", lambda g, x: g.Relu(g.Mul(x, np.ones((3, 1, 1, 1, 1), "f"))), "Mul Relu"),
     Row("identities", "Pow 1, Div 1", lambda g, x: g.Relu(g.Div(g.Pow(g.Abs(x), 1.0), 1.0)), "Abs Relu"),
     Row("identities", "Sum of one", lambda g, x: g.Relu(g.Sum(x)), "Relu"),
     Row("identities", "no padding", lambda g, x: g.Relu(g.Pad(x, [0] * 8)), "Relu"),
@@ -140,7 +141,9 @@ ROWS = [
     Row("identities", "a slice backwards", lambda g, x: g.Relu(g.Slice(x, [-1], [-99], [1], [-1])), "Slice Relu"),
     Row("identities", "transposed in order", lambda g, x: g.Relu(g.Transpose(x, perm=[0, 1, 2, 3])), "Relu"),
     Row("identities", "an output of its own", lambda g, x: (x, g.Relu(x)), "Identity Relu"),
-    Row("identities", "two outputs that are one", lambda g, x: (g.Relu(x), g.Mul(g.Relu(x), 1.0)), "Relu Relu"),
+    Row(
+        "identities", "two outputs, one value", lambda g, x: two(g.Relu(x), lambda v: g.Mul(v, 1.0)), reason="an output"
+    ),
     Row(
         "identities",
         "an output of the graph that is an input",
@@ -174,6 +177,7 @@ ROWS = [
     # transposes
     Row("transposes", "there and back", lambda g, x: g.Relu(turned(g, turned(g, x), [0, 3, 1, 2])), "Relu"),
     Row("transposes", "two are one", lambda g, x: g.Relu(turned(g, turned(g, x))), "Transpose Relu"),
+    Row("transposes", "in order", lambda g, x: g.Relu(turned(g, turned(g, x), [1, 0, 2, 3])), "Transpose Relu"),
     Row("transposes", "an output between", lambda g, x: two(turned(g, x), lambda v: turned(g, v)), reason="used by"),
     Row("transposes", "nothing, as output", lambda g, x: turned(g, turned(g, x), [0, 3, 1, 2]), reason="an output"),
     # reshapes
@@ -263,6 +267,7 @@ ROWS = [
     Row("absorb", "along another axis", lambda g, x: g.Mul(conv(g, x), random(4, 1)), "Conv Mul"),
     Row("absorb", "a factor an element", lambda g, x: g.Mul(conv(g, x), random(1, 8, 4, 4)), "Conv Mul"),
     Row("absorb", "a larger result", lambda g, x: g.Mul(conv(g, x), random(3, 1, 1, 1, 1)), "Conv Mul"),
+    Row("absorb", "a higher rank", lambda g, x: g.Mul(conv(g, x), np.full((1,) * 5, 2, "f")), "Conv Mul"),
     Row("absorb", "a channel that broadcasts", lambda g, x: g.Mul(conv(g, x, out=1), channels(8)), "Conv Mul"),
     Row("absorb", "one over", lambda g, x: g.Div(1.0, g.Conv(g.Abs(x), np.abs(random(8, 4, 3, 3)))), "Abs Conv Div"),
     Row(
@@ -328,8 +333,27 @@ ROWS = [
     Row(
         "layer_norm",
         "the squares of something else",
-        lambda g, x: g.Mul(other_squares(g, x), random(6)),
+        lambda g, x: g.Mul(other_squares(g, x, g.Mul), random(6)),
         "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul",
+    ),
+    Row(
+        "layer_norm",
+        "another power",
+        lambda g, x: g.Mul(other_squares(g, x, lambda x, c: g.Pow(c, 4.0)), random(6)),
+        "ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul",
+    ),
+    Row(
+        "layer_norm",
+        "the square as a power",
+        lambda g, x: g.Mul(other_squares(g, x, lambda x, c: g.Pow(c, 2.0)), random(6)),
+        "LayerNormalization",
+    ),
+    Row(
+        "layer_norm",
+        "rows that are cut before",
+        lambda g, x: layer_norm(g, shaped(g, x, 1, 24, 8), [-1]),
+        "Reshape LayerNormalization",
+        shape=(1, 12, 16),
     ),
     # pads
     Row("pads", "convolution", lambda g, x: conv(g, g.Pad(x, [0, 0, 1, 0, 0, 0, 2, 3])), "Conv"),
@@ -447,9 +471,9 @@ def dense(g: Builder, x: Any) -> Value:
     return g.Gemm(x, random(4, 5), random(5, seed=1))
 
 
-def other_squares(g: Builder, x: Any) -> Value:
+def other_squares(g: Builder, x: Any, square: Callable[[Any, Any], Value]) -> Value:
     centred = g.Sub(x, g.ReduceMean(x, [-1]))
-    return g.Div(centred, g.Sqrt(g.Add(g.ReduceMean(g.Mul(x, x), [-1]), 1e-5)))
+    return g.Div(centred, g.Sqrt(g.Add(g.ReduceMean(square(x, centred), [-1]), 1e-5)))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)

@@ -42,8 +42,6 @@ def _apply(view: View, node: Node) -> Done | Refused | None:
         return Refused("the weights are known at run time only")
     if not view.private(x, node):
         return Refused("what lies between is an output or used by others too")
-    if not finite(scale, shift):
-        return Refused("a factor or summand is not finite")
     import numpy as np
 
     with np.errstate(all="ignore"):

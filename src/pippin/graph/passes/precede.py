@@ -29,8 +29,6 @@ def _apply(view: View, node: Node) -> Done | Refused | None:
         return Refused("the weights are known at run time only")
     if not view.private(middle, node):
         return Refused("what lies between is an output or used by others too")
-    if not finite(scale, shift):
-        return Refused("a factor or summand is not finite")
     padded = any(node.attributes.get("pads") or ()) or node.attributes.get("auto_pad", "NOTSET") not in (
         "NOTSET",
         "VALID",

@@ -175,7 +175,6 @@ class View:
             node.outputs = [self._ghost(value) if value is old else value for value in node.outputs]
             maker.outputs = [old if value is new else value for value in maker.outputs]
             old.node = maker
-            old.shape, old.dtype = new.shape, new.dtype
             self._redirect(new, old)
             self._touch(maker)
         else:
