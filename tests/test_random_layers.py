@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from pippin.coreml.lower import lower
 from pippin.coreml.lowering import LAYERS, Context
 from pippin.coreml.weights import Weights
 from pippin.graph.builder import Builder
+from pippin.graph.composites import philox
 from pippin.graph.composites.philox import uniform_levels
 from pippin.graph.write import write
 from pippin.reference.coreml.registry import Context as TwinContext
@@ -165,13 +167,48 @@ def test_each_round_of_a_loop_draws_anew_without_a_seed_and_the_same_with_one() 
     np.testing.assert_array_equal(rows, np.tile(draws.normal(3, (50,)), (4, 1)))
 
 
-def test_large_shapes_are_drawn_in_the_graph_with_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = Case("randomUniformStatic", "", {"seed": 4, "maxVal": 1, "outputShape": [3, 50]}, ())
+KINDS = [
+    ("Normal", {"mean": 1.5, "stdDev": 2}),
+    ("Uniform", {"minVal": -1, "maxVal": 1}),
+    ("Bernoulli", {"prob": 0.25}),
+]
+
+
+@pytest.mark.parametrize(("kind", "parameters"), KINDS)
+def test_large_shapes_are_drawn_on_each_run_with_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch, kind: str, parameters: dict[str, float]
+) -> None:
+    case = Case(f"random{kind}Static", "", {"seed": 4, **parameters, "outputShape": [3, 50]}, ())
     wanted = Network(case).run()
     monkeypatch.setattr(layers, "CONSTANT", 100)
-    network = Network(case)
-    assert any(node.op == "Scan" for node in network.graph.nodes)
-    np.testing.assert_array_equal(network.run(), wanted)
+    fed, exported = Network(case), Network(case, fed=False)
+    assert len(fed.draws) == 1
+    assert any(node.op == "Scan" for node in exported.graph.nodes)
+    assert not exported.draws
+    for network in (fed, fed, exported):
+        np.testing.assert_allclose(network.run(), wanted, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 37, 64, 65, 150])
+@pytest.mark.parametrize(("kind", "parameters"), KINDS)
+def test_blocks_do_not_show(
+    monkeypatch: pytest.MonkeyPatch, kind: str, parameters: dict[str, float], count: int, static: bool
+) -> None:
+    draw = partial(getattr(draws, kind.lower()), 9, (count, 1), *parameters.values())
+    wanted = draw()
+    if static:
+        case = Case(f"random{kind}Static", "", {"seed": 9, **parameters, "outputShape": [count, 1]}, ())
+    else:
+        case = Case(f"random{kind}Dynamic", "", {"seed": 9, **parameters}, (np.array([count, 1]),))
+    monkeypatch.setattr(layers, "CONSTANT", 0)
+    monkeypatch.setattr(philox, "BLOCK", 64)
+    monkeypatch.setattr(draws, "BLOCK", 32)
+    network = Network(case, fed=False)
+    loops = sum(node.op == "Loop" for node in network.graph.nodes)
+    assert loops == (not static or count > 64)
+    np.testing.assert_allclose(network.run(), wanted, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(draw(), wanted)
 
 
 @pytest.mark.parametrize("key", [(1, 0), (2**64 - 7, 3), (2**40 + 1, 1), (2**63, 2**63), (0, 0)])

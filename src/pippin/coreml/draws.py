@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NORMAL, UNIFORM, BERNOULLI, CATEGORICAL = range(1, 5)
 """Streams: the high word of a key."""
+BLOCK = 1 << 20
+"""How many numbers are made at once, so that large shapes need no memory beside the result."""
 
 # what the format's text gives where the fields are 0
 DEFAULT_EPS = 1e-10
@@ -55,37 +57,34 @@ def normal(seed: int, shape: Sequence[int], mean: float = 0.0, std: float = 1.0)
     """Normal numbers: mean + std · z, z by Box and Muller from two uniform numbers each."""
     import numpy as np
 
-    count = math.prod(shape)
-    first, second = _unit(seed, NORMAL, 2 * count).reshape(2, count)
-    # 1 - u lies in (0, 1], so the logarithm is finite
-    z = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
-    with np.errstate(over="ignore"):  # beyond float32 lies infinity
-        return np.asarray(mean + std * z, np.float32).reshape(tuple(shape))
+    def make(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        # 1 - u lies in (0, 1], so the logarithm is finite
+        z = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
+        return np.asarray(mean + std * z)
+
+    return _filled(seed, NORMAL, shape, make, words=2)
 
 
 def uniform(seed: int, shape: Sequence[int], low: float = 0.0, high: float = 1.0) -> NDArray[np.float32]:
     """Numbers spread evenly over [low, high)."""
     import numpy as np
 
-    values = low + (high - low) * _unit(seed, UNIFORM, math.prod(shape))
-    result = values.astype(np.float32).reshape(tuple(shape))
+    result = _filled(seed, UNIFORM, shape, lambda u: low + (high - low) * u)
     # rounding to float32 may meet the upper bound, which does not belong to the range
-    return np.minimum(result, np.nextafter(np.float32(high), np.float32(low)))
+    return np.minimum(result, np.nextafter(np.float32(high), np.float32(low)), out=result)
 
 
 def bernoulli(seed: int, shape: Sequence[int], prob: float) -> NDArray[np.float32]:
     """1 with probability ``prob``, else 0."""
-    import numpy as np
-
-    return (_unit(seed, BERNOULLI, math.prod(shape)) < prob).astype(np.float32).reshape(tuple(shape))
+    return _filled(seed, BERNOULLI, shape, lambda u: u < prob)
 
 
 def categorical_levels(seed: int, shape: Sequence[int]) -> NDArray[np.float32]:
     """The uniform numbers behind ``categorical``: one for each sample, in [0, 1)."""
     import numpy as np
 
-    levels = np.asarray(_unit(seed, CATEGORICAL, math.prod(shape)), np.float32).reshape(tuple(shape))
-    return np.minimum(levels, np.nextafter(np.float32(1), np.float32(0)))
+    levels = _filled(seed, CATEGORICAL, shape, lambda u: u)
+    return np.minimum(levels, np.nextafter(np.float32(1), np.float32(0)), out=levels)
 
 
 def categorical(
@@ -115,13 +114,36 @@ def categorical(
     return np.asarray(np.minimum(drawn, values.shape[-1] - 1), np.float32)
 
 
-def _unit(seed: int, stream: int, count: int) -> NDArray[np.float64]:
-    """``count`` uniform numbers in [0, 1) with 53 bits each."""
+def _filled(
+    seed: int, stream: int, shape: Sequence[int], make: Callable[..., NDArray[Any]], words: int = 1
+) -> NDArray[np.float32]:
+    """An array of numbers, number i made of the uniform numbers i, i + count, … of a seed, a block at a time."""
+    import numpy as np
+
+    count = math.prod(shape)
+    result = np.empty(count, np.float32)
+    generators = [_generator(seed, stream, word * count) for word in range(words)]
+    with np.errstate(over="ignore"):  # beyond float32 lies infinity
+        for begin in range(0, count, BLOCK):
+            block = result[begin : begin + BLOCK]
+            block[:] = make(*(_unit(generator, block.size) for generator in generators))
+    return result.reshape(tuple(shape))
+
+
+def _generator(seed: int, stream: int, skipped: int) -> np.random.Philox:
+    """The generator of a seed and a stream, or a new one, behind its first ``skipped`` words."""
     import numpy as np
 
     if is_fresh(seed):
-        generator = np.random.Philox()
-    else:
-        generator = np.random.Philox(key=np.array(key(seed, stream), np.uint64))
+        return np.random.Philox()
+    generator = np.random.Philox(key=np.array(key(seed, stream), np.uint64), counter=skipped // 4)
+    generator.random_raw(skipped % 4)
+    return generator
+
+
+def _unit(generator: np.random.Philox, count: int) -> NDArray[np.float64]:
+    """The next ``count`` numbers in [0, 1) with 53 bits each."""
+    import numpy as np
+
     words = np.asarray(generator.random_raw(count), np.uint64)
     return np.asarray((words >> np.uint64(11)) * 2.0**-53, np.float64)

@@ -1,8 +1,9 @@
 """Layers of random numbers.
 
 A seed gives the same numbers on each prediction, and each time that a layer runs: those of ``draws``, by NumPy's Philox
-as constants where the shape is known, by the same generator inside the graph elsewhere. Without a seed (0 or -1) they
-are drawn for each prediction and fed in; in loops and for unknown shapes a key is.
+as constants where the shape is known, fed in where there are many of them, by the same generator inside the graph
+elsewhere. Without a seed (0 or -1) they are drawn for each prediction and fed in; in loops and for unknown shapes a key
+is.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ...graph.builder import Size
-from ...graph.composites.philox import uniform_levels
+from ...graph.composites.philox import shaped
 from ...graph.ir import Value
 from .. import draws
 from ..integers import elements, volume
@@ -23,7 +24,7 @@ from ..lowering import Context, lowering, require
 LIMIT = 1 << 28
 """Numbers that a layer may draw."""
 CONSTANT = 1 << 22
-"""Numbers that are drawn when the network is loaded, rather than inside the graph on each run."""
+"""Numbers that are drawn when the network is loaded, rather than on each run."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +54,20 @@ def generate(g: Context, seed: int, sizes: Sequence[Size], distribution: Distrib
         return g.expand(g.constant(distribution.certain or 0.0, "float32"), sizes)
     if static and count <= CONSTANT and not draws.is_fresh(seed):
         return g.constant(distribution.draw(seed, known), name=f"{g.prefix}/draw")
+    if static and g.parent is None and g.feeds is not None:
+        return g.feed(partial(distribution.draw, seed, known), "float32", known)
     nonce = None
     if not draws.is_fresh(seed):
         key = g.constant(_signed(draws.key(seed, distribution.stream)), "int64")
     elif g.feeds is None:
         return distribution.native(g, sizes)
-    elif static and g.parent is None:
-        return g.feed(partial(distribution.draw, seed, known), "float32", known)
     else:
         key = g.feed(draws.fresh_key, "int64", [2])
         if g.parent is not None:  # a body may run many times in one prediction: the engine's numbers go on
             bits = g.Mul(g.RandomUniform(dtype=11, shape=[1]), 2.0**53)
             nonce = g.cast(bits, "int64")
-    total = g.product([distribution.words, *sizes])
-    return g.reshape(distribution.shape(g, uniform_levels(g, key, total, nonce)), sizes)
+    numbers = shaped(g, key, g.product(sizes), distribution.words, distribution.shape, nonce)
+    return g.reshape(numbers, sizes)
 
 
 def _signed(words: Sequence[int]) -> list[int]:

@@ -7,6 +7,9 @@ Source: Salmon and others, Parallel random numbers: as easy as 1, 2, 3 (2011).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ..builder import Builder, Size
 from ..ir import Value
 
@@ -14,26 +17,64 @@ MULTIPLIERS = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
 WEYL = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
 ROUNDS = 10
 LOW = 0xFFFFFFFF
+BLOCK = 1 << 20
+"""How many numbers are made at once."""
 
 
-def uniform_levels(g: Builder, key: Value, count: Size, nonce: Value | None = None) -> Value:
-    """``count`` numbers in [0, 1) with 53 bits each, float64.
+def shaped(
+    g: Builder, key: Value, count: Size, words: int, shape: Callable[[Any, Value], Value], nonce: Value | None = None
+) -> Value:
+    """``count`` numbers, float32, that ``shape(g, levels)`` makes of ``words`` · count levels.
+
+    Number i is made of the levels i, i + count and so on. More than ``BLOCK`` numbers, or an unknown count, come from a
+    Loop, a block at a time: the generator wants a hundred bytes for each number that it works on.
+    """
+    import numpy as np
+
+    if isinstance(count, int) and count <= BLOCK:
+        return shape(g, uniform_levels(g, key, words * count, nonce))
+    total = g.vector([count])
+    length: Size = BLOCK if isinstance(count, int) else g.Min(total, [BLOCK])
+    rounds = g.Squeeze(g.Div(g.Add(total, [BLOCK - 1]), [BLOCK]), [0])
+    body = g.subgraph(f"{g.prefix}/numbers")
+    name = body.graph.name
+    index = body.input(f"{name}/round", np.int64, ())
+    going = body.input(f"{name}/going", np.bool_, ())
+    begin = body.Mul(body.Reshape(index, [1]), [BLOCK])
+    starts = [begin, *(body.Add(begin, body.Mul(total, [word])) for word in range(1, words))]
+    levels = [uniform_levels(body, key, length, nonce, start) for start in starts]
+    body.output(body.Identity(going))
+    body.output(shape(body, levels[0] if words == 1 else body.Concat(*levels, axis=0)))
+    types = [(np.dtype(np.float32), (None, length if isinstance(length, int) else None))]
+    blocks = g.append("Loop", [rounds, None], {"body": body.graph}, types)
+    result: Value = g.Slice(g.Reshape(blocks, [-1]), [0], total, [0])
+    return result
+
+
+def uniform_levels(
+    g: Builder, key: Value, count: Size, nonce: Value | None = None, start: Value | None = None
+) -> Value:
+    """``count`` numbers in [0, 1) with 53 bits each, float64, from number ``start`` (1) on.
 
     key (2) int64; nonce (1) int64 stands in the third word of the counter (0 without one). The numbers are those of
     ``numpy.random.Philox(key=…).random_raw(count) >> 11`` divided by 2⁵³.
     """
-    blocks: Size = -(-count // 4) if isinstance(count, int) else g.Div(g.Add(count, [3]), [4])
+    spare = 3 if start is None else 6
+    blocks: Size = (count + spare) // 4 if isinstance(count, int) else g.Div(g.Add(count, [spare]), [4])
     limit = g.constant(blocks, "int64") if isinstance(blocks, int) else g.Squeeze(blocks, [0])
     # the first block has the counter 1
     counter = g.Add(g.Unsqueeze(g.Range(g.constant(0, "int64"), limit, g.constant(1, "int64")), [0]), [[1]])
     zeros = g.Mul(counter, [[0]])
+    if start is not None:
+        counter = g.Add(counter, g.Div(start, [4]))
     third = zeros if nonce is None else g.Add(zeros, nonce)
     even, odd = g.Concat(counter, third, axis=0), g.Concat(zeros, zeros, axis=0)
     even, odd = _rounds(g, key, even, odd)
     # words 0, 1, 2, 3 of each block in a row
     words = g.Concat(g.Unsqueeze(even, [1]), g.Unsqueeze(odd, [1]), axis=1)
     words = g.Reshape(g.Transpose(words, perm=[2, 0, 1]), [-1])
-    words = g.Slice(words, [0], g.vector([count]), [0])
+    first = g.constant([0], "int64") if start is None else g.Mod(start, [4])
+    words = g.Slice(words, first, g.vector([count]) if start is None else g.Add(first, g.vector([count])), [0])
     bits = g.BitShift(g.cast(words, "uint64"), g.constant(11, "uint64"), direction="RIGHT")
     levels: Value = g.Mul(g.cast(bits, "float64"), 2.0**-53)
     return levels
