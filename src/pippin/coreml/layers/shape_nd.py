@@ -148,9 +148,12 @@ def unique(values: Sequence[int], rank: int, of: str) -> list[int]:
 def transpose(g: Context, p: Any, x: Value) -> Value:
     """Reorders the axes: axis i of the result is axis ``axes[i]`` of the input.
 
-    x (D₀,…) → y (D[axes[0]],…). Source: TransposeLayerParams.
+    x (D₀,…) → y (D[axes[0]],…). Differs: three axes for an input (1,C,H,W) are those of (C,H,W), and y has rank 3:
+    coremltools writes that where it turns an input (H,W,C) into an image. Source: TransposeLayerParams.
     """
     axes = [int(axis) for axis in p.axes]
+    if x.rank == 4 and len(axes) == 3 and x.shape[0] == 1 and sorted(axes) == [0, 1, 2]:
+        x = g.reshape(x, g.sizes(x)[1:])
     require(
         sorted(axes) == list(range(x.rank)),
         f"axes must be a permutation of 0 to {x.rank - 1} for an input of rank {x.rank}, got {axes}",

@@ -21,7 +21,12 @@ def get_shape(context: Context, params: Any, x: Array) -> Array:
 
 @twin("transpose")
 def transpose(context: Context, params: Any, x: Array) -> Array:
-    """Axis i of y is axis axes[i] of x. Source: TransposeLayerParams."""
+    """Axis i of y is axis axes[i] of x. Source: TransposeLayerParams.
+
+    Three axes for (1,C,H,W), an image in coremltools' make_image_input, mean (C,H,W): decided where the text is silent.
+    """
+    if x.ndim == 4 and x.shape[0] == 1 and sorted(params.axes) == [0, 1, 2]:
+        x = x[0]
     if sorted(params.axes) != list(range(x.ndim)):
         raise CheckError(f"axes must be a permutation of 0 to {x.ndim - 1}, got {list(params.axes)}")
     return np.transpose(x, list(params.axes))
