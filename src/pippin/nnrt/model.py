@@ -19,7 +19,7 @@ from .buffers import Mappings
 from .enums import DataType, Format, NodeType, QuantType, ReturnCode
 from .errors import NnrtError
 from .parcel import decode
-from .types import Model, Node, Tensor, byte_size, numpy_type
+from .types import Model, Node, byte_size, numpy_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,19 +41,16 @@ class Checked:
 def check_model(model: Model, mappings: Mappings | None = None) -> Checked:
     """Checks a model; NnrtError with the code of the first thing that is wrong, in the order above."""
     mappings = mappings or Mappings()
-    _check_lists(model)
+    check_lists(model)
     constants = _check_tensors(model, mappings)
     attributes = [check_node(model, index) for index in range(len(model.nodes))]
     _check_enums(model)
-    _check_subgraph(model)
+    check_subgraph(model)
     order = execution_order(model)
-    for index, tensor in enumerate(model.allTensors):
-        _check_dims(tensor, _tensor_name(model, index))
+    for index in range(len(model.allTensors)):
+        check_dims(model, index)
     for index in model.inputIndex:
-        if 0 in model.allTensors[index].dims:
-            _refuse(
-                ReturnCode.INVALID_SHAPE, "a dim of an input must be positive or -1, got 0", _tensor_name(model, index)
-            )
+        check_input_dims(model, index)
     shaped = {index: constant_array(model, index, data) for index, data in constants.items()}
     return Checked(model, attributes, shaped, order)
 
@@ -66,7 +63,8 @@ def node_name(model: Model, index: int) -> str:
     return f"node {node.name!r} ({kind})" if node.name else f"node {index} ({kind})"
 
 
-def _tensor_name(model: Model, index: int) -> str:
+def tensor_name(model: Model, index: int) -> str:
+    """How errors call a tensor: its number, and its name if it has one."""
     name = model.allTensors[index].name
     return f"tensor {index} {name!r}" if name else f"tensor {index}"
 
@@ -75,7 +73,8 @@ def _refuse(code: ReturnCode, message: str, where: str = "") -> NoReturn:
     raise NnrtError(code, message, where=where)
 
 
-def _check_lists(model: Model) -> None:
+def check_lists(model: Model) -> None:
+    """That there is something of everything, and that inputs and outputs are tensors of the model."""
     for values, code, what in (
         (model.allTensors, ReturnCode.INVALID_TENSOR, "tensor"),
         (model.subGraph, ReturnCode.INVALID_MODEL, "subgraph"),
@@ -102,23 +101,32 @@ def _outside(indices: Iterable[int], count: int) -> int | None:
 def _check_tensors(model: Model, mappings: Mappings) -> dict[int, NDArray[Any]]:
     """Type, format and memory of each tensor; the bytes of the constants, copied."""
     constants = {}
-    for index, tensor in enumerate(model.allTensors):
-        name = _tensor_name(model, index)
-        if tensor.dataType not in DataType._value2member_map_:
-            _refuse(ReturnCode.INVALID_DATATYPE, f"{tensor.dataType} is no data type", name)
-        if tensor.format not in Format._value2member_map_:
-            _refuse(ReturnCode.INVALID_FORMAT, f"the format must be -1, 0 or 1, got {tensor.format}", name)
-        if tensor.is_constant:
-            try:
-                constants[index] = mappings.read(tensor.data, ReturnCode.MEMORY_ERROR).array.copy()
-            except NnrtError as error:
-                raise error.at(name) from None
-            except MemoryError:
-                _refuse(ReturnCode.INVALID_BUFFER, f"no room for {tensor.data.dataSize} bytes", name)
+    for index in range(len(model.allTensors)):
+        data = check_tensor(model, index, mappings)
+        if data is not None:
+            constants[index] = data
     return constants
 
 
+def check_tensor(model: Model, index: int, mappings: Mappings) -> NDArray[Any] | None:
+    """Type, format and memory of one tensor; the bytes of a constant, copied."""
+    tensor, name = model.allTensors[index], tensor_name(model, index)
+    if tensor.dataType not in DataType._value2member_map_:
+        _refuse(ReturnCode.INVALID_DATATYPE, f"{tensor.dataType} is no data type", name)
+    if tensor.format not in Format._value2member_map_:
+        _refuse(ReturnCode.INVALID_FORMAT, f"the format must be -1, 0 or 1, got {tensor.format}", name)
+    if not tensor.is_constant:
+        return None
+    try:
+        return mappings.read(tensor.data, ReturnCode.MEMORY_ERROR).array.copy()
+    except NnrtError as error:
+        raise error.at(name) from None
+    except MemoryError:
+        _refuse(ReturnCode.INVALID_BUFFER, f"no room for {tensor.data.dataSize} bytes", name)
+
+
 def check_node(model: Model, index: int) -> Attributes:
+    """Type and attributes of one node."""
     node = model.nodes[index]
     name = node_name(model, index)
     try:
@@ -131,23 +139,33 @@ def check_node(model: Model, index: int) -> Attributes:
 
 def _check_enums(model: Model) -> None:
     """What the sample driver only finds while it builds: types without a size, formats without a layout."""
-    for index, node in enumerate(model.nodes):
-        if node.quantType not in QuantType._value2member_map_:
-            _refuse(
-                ReturnCode.INVALID_MODEL, f"quantType must be 0 or 1, got {node.quantType}", node_name(model, index)
-            )
-    for index, tensor in enumerate(model.allTensors):
-        name = _tensor_name(model, index)
-        if tensor.dataType == DataType.UNKNOWN:
-            _refuse(ReturnCode.INVALID_MODEL, "the data type is UNKNOWN", name)
-        if tensor.format == Format.NONE:
-            _refuse(ReturnCode.INVALID_MODEL, "the format must be NCHW or NHWC, got NONE", name)
-        for param in tensor.quantParams:
-            if not 1 <= param.numBits <= 16 or not 0 <= param.scale < float("inf"):
-                _refuse(ReturnCode.INVALID_MODEL, f"{param} needs 1 to 16 bits and a finite scale of 0 or more", name)
+    for index in range(len(model.nodes)):
+        check_quant_type(model, index)
+    for index in range(len(model.allTensors)):
+        check_meaning(model, index)
 
 
-def _check_subgraph(model: Model) -> None:
+def check_quant_type(model: Model, index: int) -> None:
+    """The quantType of one node."""
+    kind = model.nodes[index].quantType
+    if kind not in QuantType._value2member_map_:
+        _refuse(ReturnCode.INVALID_MODEL, f"quantType must be 0 or 1, got {kind}", node_name(model, index))
+
+
+def check_meaning(model: Model, index: int) -> None:
+    """That one tensor has a type, a layout and quantParams with which something can be computed."""
+    tensor, name = model.allTensors[index], tensor_name(model, index)
+    if tensor.dataType == DataType.UNKNOWN:
+        _refuse(ReturnCode.INVALID_MODEL, "the data type is UNKNOWN", name)
+    if tensor.format == Format.NONE:
+        _refuse(ReturnCode.INVALID_MODEL, "the format must be NCHW or NHWC, got NONE", name)
+    for param in tensor.quantParams:
+        if not 1 <= param.numBits <= 16 or not 0 <= param.scale < float("inf"):
+            _refuse(ReturnCode.INVALID_MODEL, f"{param} needs 1 to 16 bits and a finite scale of 0 or more", name)
+
+
+def check_subgraph(model: Model) -> None:
+    """The one subgraph: the model's inputs and outputs, and nodes that are there."""
     if len(model.subGraph) != 1:
         _refuse(ReturnCode.INVALID_MODEL, f"one subgraph is required, got {len(model.subGraph)}")
     graph = model.subGraph[0]
@@ -208,24 +226,24 @@ def _producers(model: Model, indices: Sequence[int]) -> dict[int, int]:
         _refuse(ReturnCode.INVALID_MODEL, f"inputIndex must name each input once, got {model.inputIndex}")
     for index in model.inputIndex:
         if model.allTensors[index].is_constant:
-            _refuse(ReturnCode.INVALID_MODEL, "an input has no memory of its own", _tensor_name(model, index))
+            _refuse(ReturnCode.INVALID_MODEL, "an input has no memory of its own", tensor_name(model, index))
     producers: dict[int, int] = {}
     for index in indices:
         node, name = model.nodes[index], node_name(model, index)
         _check_node_lists(node, count, name)
         for output in node.outputIndex:
             if output in given or output in producers:
-                _refuse(ReturnCode.INVALID_MODEL, f"{_tensor_name(model, output)} has a value already", name)
+                _refuse(ReturnCode.INVALID_MODEL, f"{tensor_name(model, output)} has a value already", name)
             producers[output] = index
     for index in indices:
         for read in model.nodes[index].inputIndex:
             if read not in given and read not in producers:
                 _refuse(
-                    ReturnCode.INVALID_MODEL, f"nothing writes {_tensor_name(model, read)}", node_name(model, index)
+                    ReturnCode.INVALID_MODEL, f"nothing writes {tensor_name(model, read)}", node_name(model, index)
                 )
     for output in model.outputIndex:
         if output not in given and output not in producers:
-            _refuse(ReturnCode.INVALID_MODEL, "nothing writes this output", _tensor_name(model, output))
+            _refuse(ReturnCode.INVALID_MODEL, "nothing writes this output", tensor_name(model, output))
     return producers
 
 
@@ -238,7 +256,16 @@ def _check_node_lists(node: Node, count: int, name: str) -> None:
             _refuse(ReturnCode.INVALID_MODEL, f"{what} must lie within the {count} tensors, got {bad}", name)
 
 
-def _check_dims(tensor: Tensor, name: str) -> None:
+def check_input_dims(model: Model, index: int) -> None:
+    """The dims of one input."""
+    if 0 in model.allTensors[index].dims:
+        where = tensor_name(model, index)
+        _refuse(ReturnCode.INVALID_SHAPE, "a dim of an input must be positive or -1, got 0", where)
+
+
+def check_dims(model: Model, index: int) -> None:
+    """The dims of one tensor."""
+    tensor, name = model.allTensors[index], tensor_name(model, index)
     if len(tensor.dims) > MAX_RANK:
         _refuse(ReturnCode.INVALID_MODEL, f"at most {MAX_RANK} dims are possible, got {len(tensor.dims)}", name)
     if any(dim < -1 or dim >= 1 << 31 for dim in tensor.dims):
@@ -251,7 +278,7 @@ def constant_array(model: Model, index: int, data: NDArray[Any]) -> NDArray[Any]
     """A constant's bytes as an array of its type and dims."""
     import numpy as np
 
-    tensor, name = model.allTensors[index], _tensor_name(model, index)
+    tensor, name = model.allTensors[index], tensor_name(model, index)
     size = byte_size(tensor.dataType, tensor.dims)
     if size != len(data):
         _refuse(
