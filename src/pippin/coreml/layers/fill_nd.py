@@ -189,9 +189,10 @@ def numbers(g: Context, start: Value, end: Value, step: Value) -> Value:
 
 @lowering("constantPad", integers=True)
 def constant_pad(g: Context, p: Any, x: Value, amounts: Value | None = None) -> Value:
-    """Pads each axis with ``value`` before and after, by ``padAmounts`` or the second input: before₀, after₀, …
+    """Pads each axis with ``value`` before and after, by ``padAmounts`` or the second input.
 
-    padToGivenOutputSizeMode: an amount is the size that the axis is to have at least, on the side where it stands.
+    The amounts are before₀, after₀, before₁, …; padToGivenOutputSizeMode: an amount is the size that the axis is to have
+    at least, on the side where it stands.
     x (Dᵢ), amounts (2·rank) → y (Dᵢ + before + after), or (max(Dᵢ, amount)). Default: value 0.
     Source: ConstantPaddingLayerParams.
     """

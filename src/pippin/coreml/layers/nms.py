@@ -30,7 +30,7 @@ def non_maximum_suppression(
     boxes of the same best class compete. If no box reaches the threshold, the best one stays alone.
     boxes (B,N,4) as centre x, y, width, height; scores (B,N,C); thresholds and maxBoxes from inputs 3 to 5 if present →
     boxes (B,maxBoxes,4), scores (B,maxBoxes,C), indices (B,maxBoxes), number (B); filled up with 0, 0 and -1.
-    iouThreshold is taken into [0, 1].
+    iouThreshold is taken into [0, 1]. Source: NonMaximumSuppressionLayerParams.
     """
     _check(p, boxes, scores)
     batch, total = g.size(scores, 0), g.size(scores, 1)
