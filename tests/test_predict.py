@@ -164,6 +164,18 @@ def test_legacy_mapping(declared: list[int], given: tuple[int, ...], yields: tup
     np.testing.assert_array_equal(answer.reshape(given), value)
 
 
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3), (2, 1, 3)])
+def test_leading_axes_come_back_as_they_went_in(lead: tuple[int, ...]) -> None:
+    """Convolutions run with every leading axis folded into one."""
+    conv = {"outputChannels": 2, "kernelChannels": 3, "kernelSize": [1, 1], "weights": np.ones((2, 3)), "valid": {}}
+    shape = (*lead, 3, 4, 5) if lead else (1, 3, 4, 5)
+    net = load(network([("convolution", conv, ["x"], ["y"])], {"x": shape}, ["y"]))
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    answer = net.predict({"x": x})["y"]
+    assert answer.shape == (*shape[:-3], 2, 4, 5)
+    np.testing.assert_allclose(answer, np.repeat(x.sum(-3, keepdims=True), 2, -3), rtol=1e-5, atol=1e-5)
+
+
 def test_the_declared_output_shape_counts_where_it_fits() -> None:
     model = identity([2, 3])
     model.description.output[0].type.multiArrayType.shape.extend([6])

@@ -38,6 +38,17 @@ def blobs(
     return run.run(given, keep=keep, timeout=timeout)
 
 
+def pixels(model: Model, name: str, value: Any) -> NDArray[np.float32]:
+    """A picture as the first layer sees it: [1,C,H,W], preprocessed."""
+    import numpy as np
+
+    from ..reference.coreml.blobs import preprocess
+
+    encode = model.encoder(name)
+    color = encode.feature.color or "RGB"
+    return preprocess(model.document.network, name, encode(value), color, model.weights).astype(np.float32)
+
+
 def answer(model: Model, data: Mapping[str, Any], *, timeout: float | None = None) -> dict[str, Any]:
     """What ``predict`` answers, computed by the reference."""
     import numpy as np
@@ -48,7 +59,7 @@ def answer(model: Model, data: Mapping[str, Any], *, timeout: float | None = Non
     for name in names:
         value = np.ascontiguousarray(found[name], np.float32)
         if model.labels is not None and name == model.probabilities:
-            result.update(answers.classifier(model, name, False)(value))
+            result.update(answers.classifier(model, name, 0)(value))
         else:
-            result[name] = answers.decoder(model, model.outputs[name], False)(value)
+            result[name] = answers.decoder(model, model.outputs[name], 0)(value)
     return result

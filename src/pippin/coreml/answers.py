@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 Decoder = Callable[[Any], Any]
 
 
-def decoder(model: Model, entry: Feature, folded: bool) -> Decoder:
-    """How the array of an output becomes its value; ``folded`` says that the array is [N,C,H,W] of [S,B,C,H,W]."""
+def decoder(model: Model, entry: Feature, steps: int) -> Decoder:
+    """How the array of an output becomes its value; it is [S·B,C,H,W] for S ``steps`` above 0, else of true rank."""
     import numpy as np
 
     if entry.kind == "image":
@@ -29,7 +29,7 @@ def decoder(model: Model, entry: Feature, folded: bool) -> Decoder:
 
     def array(value: Any) -> Any:
         if value.shape != declared:
-            value = shaped(value, declared, folded and legacy, legacy)
+            value = shaped(value, declared, steps, legacy)
         if dtype == value.dtype:
             return value
         return to_integers(value, dtype) if dtype.kind == "i" else value.astype(dtype)
@@ -37,20 +37,18 @@ def decoder(model: Model, entry: Feature, folded: bool) -> Decoder:
     return array
 
 
-def shaped(value: Any, declared: tuple[int, ...], folded: bool, legacy: bool) -> Any:
+def shaped(value: Any, declared: tuple[int, ...], steps: int, legacy: bool) -> Any:
     """An output in the declared shape if the elements fit, else as the network made it, without leading ones."""
     if declared and math.prod(declared) == value.size:
         return value.reshape(declared)
-    if folded and value.ndim == 4 and value.shape[0] == 1:
-        return value.reshape(value.shape[1:])
-    if folded:
-        return value[None]
+    if steps:
+        value = value.reshape(steps, value.shape[0] // steps, *value.shape[1:])
     if legacy and value.ndim == 5 and value.shape[:2] == (1, 1):
         return value.reshape(value.shape[2:])
     return value
 
 
-def classifier(model: Model, probabilities: str, folded: bool) -> Callable[[Any], dict[str, Any]]:
+def classifier(model: Model, probabilities: str, steps: int) -> Callable[[Any], dict[str, Any]]:
     """How the probabilities of a classifier become the label and everything else it declares."""
     labels = model.labels
     if not labels:
@@ -62,7 +60,7 @@ def classifier(model: Model, probabilities: str, folded: bool) -> Callable[[Any]
         elif entry.kind == "dictionary":
             makers[name] = lambda value: dict(zip(labels, value.reshape(-1).tolist(), strict=True))
         elif name == probabilities:
-            makers[name] = decoder(model, entry, folded)
+            makers[name] = decoder(model, entry, steps)
 
     def answer(value: Any) -> dict[str, Any]:
         if value.size != len(labels):

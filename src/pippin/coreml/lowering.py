@@ -81,9 +81,21 @@ class Blob:
         return len(self._lead) + 3
 
     @property
+    def lead(self) -> list[Size]:
+        """The axes that are folded into N."""
+        return self._lead
+
+    @property
     def folded(self) -> bool:
         """Whether only the folded form is there."""
         return self._nd is None
+
+    @property
+    def steps(self) -> int:
+        """The sequence steps of a blob [S,B,C,H,W] of which only the folded form is there; 0 if not so or not known."""
+        if self._nd is not None or len(self._lead) != 2:
+            return 0
+        return self._lead[0] if isinstance(self._lead[0], int) else 0
 
     @property
     def foldable(self) -> bool:

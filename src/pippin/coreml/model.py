@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -299,6 +299,22 @@ class Model:
         return self._encoders[name]
 
     @property
+    def threads(self) -> int | None:
+        """Threads of a run; None: all cores."""
+        return self._options.threads
+
+    def blobs(
+        self, data: Mapping[str, Any], names: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> Blobs:
+        """Every blob of the network by name (or those called ``names``), for inputs as ``predict`` takes them.
+
+        Arrays of true rank, [S,B,C,H,W] in legacy networks; an input is what the first layer sees.
+        """
+        from . import inner
+
+        return inner.blobs(self, data, names, timeout=timeout)
+
+    @property
     def custom_layers(self) -> Mapping[str, Any]:
         """The functions for custom layers that this model alone has."""
         return self._options.custom_layers or {}
@@ -408,7 +424,7 @@ class Model:
             if name not in lowerer.blobs:
                 raise CheckError(f"output {name!r} is made by no layer")
             blob = lowerer.blobs[name]
-            value = blob.flat(g)[0] if blob.folded else blob.nd(g)
+            value = blob.flat(g)[0] if self.legacy and blob.steps else blob.nd(g)
             value = g.float(value)
             lowerer.claim(g, name, value)
             outputs.append((name, value))
@@ -451,17 +467,17 @@ class Model:
         names: list[str] = []
         for name, value in outputs:
             g.output(value)
-            folded = lowerer.blobs[name].folded
+            steps = lowerer.blobs[name].steps if self.legacy else 0
             if self._document.type == "neuralNetworkClassifier" and name == self.probabilities:
                 names.append("")
-                decode.append(answers.classifier(self, name, folded))
+                decode.append(answers.classifier(self, name, steps))
                 continue
             names.append(name)
-            decode.append(answers.decoder(self, self.outputs[name], folded))
+            decode.append(answers.decoder(self, self.outputs[name], steps))
         for outcome in passes.optimize(g.graph):
             log.debug("pass %s, %s: %s: %s", *outcome)
         self._fits_memory(g.graph)
-        return Plan(self._session(g.graph), names, decode, draws)
+        return Plan(self.session(g.graph), names, decode, draws)
 
     def _fits_memory(self, graph: Graph) -> None:
         limit = self._options.max_memory
@@ -478,7 +494,7 @@ class Model:
         """About how much memory a run with the declared sizes takes: constants, and values alive at one time."""
         return estimate(self.graph())
 
-    def _session(self, graph: Graph) -> Session | Pieces:
+    def session(self, graph: Graph) -> Session | Pieces:
         """A session; several where functions of custom layers stand between the operators."""
         from ..graph.write import write
         from ..runtime.pieces import Pieces, has_functions
