@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import RunError
 from ...nnrt.enums import EltwiseMode, NodeType
 from .activation import fused
 from .registry import Array, Context, twin
@@ -29,24 +28,19 @@ def alike(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def divide(a: Array, b: Array) -> Array:
-    """a / b; integers are cut off toward zero."""
+    """a / b; integers are cut off toward zero, and divided by 0 they give 0."""
     if a.dtype.kind == "f":
         return np.asarray(a / b)
-    _no_zero(b)
-    quotient = np.abs(a.astype(object)) // np.abs(b.astype(object))
+    a, b = np.broadcast_arrays(a, b)
+    quotient = np.where(b == 0, 0, np.abs(a.astype(object)) // np.where(b == 0, 1, np.abs(b.astype(object))))
     return np.asarray(np.where((a < 0) != (b < 0), -quotient, quotient)).astype(a.dtype)
 
 
 def remainder(a: Array, b: Array) -> Array:
-    """a - b · trunc(a / b): it has the sign of a."""
-    if a.dtype.kind != "f":
-        _no_zero(b)
-    return np.asarray(np.fmod(a, b))
-
-
-def _no_zero(b: Array) -> None:
-    if (b == 0).any():
-        raise RunError("an integer is divided by zero")
+    """a - b · trunc(a / b): it has the sign of a. Of integers divided by 0 it is a."""
+    if a.dtype.kind == "f":
+        return np.asarray(np.fmod(a, b))
+    return np.asarray(np.where(b == 0, a, np.fmod(a, np.where(b == 0, 1, b))).astype(a.dtype))
 
 
 def squared_difference(a: Array, b: Array) -> Array:

@@ -13,6 +13,8 @@ from .registry import Array, Context, twin
 from .rules import as_shape, four_pads, from_nhwc, name_of, need_number, need_rank, pair, require, to_nhwc
 
 Windows = list[slice]
+MAX_WINDOWS = 1 << 20
+"""The most windows along one axis; more rows than any image has."""
 
 
 def windows(p: Any, x: Array) -> tuple[Windows, Windows]:
@@ -28,8 +30,10 @@ def windows(p: Any, x: Array) -> tuple[Windows, Windows]:
         before, after = pads_of(p.padMode, listed, size, kernel[axis], strides[axis], axis)
         rest = size + before + after - kernel[axis]
         up = p.roundMode == RoundMode.CEIL and p.padMode != PadMode.SAME
+        fits = max(before, after) < kernel[axis]
+        require(fits, f"pad {[before, after]} makes a window that holds nothing but padding")
         length = max(1, (-(-rest // strides[axis]) if up else rest // strides[axis]) + 1)
-        as_shape([length], "dims of the result")
+        require(length <= MAX_WINDOWS, f"dims of the result are too large, got {length} windows")
         starts = [place * strides[axis] - before for place in range(length)]
         spans = [slice(max(0, start), min(size, start + kernel[axis])) for start in starts]
         inside = all(span.start < span.stop for span in spans)
@@ -39,22 +43,24 @@ def windows(p: Any, x: Array) -> tuple[Windows, Windows]:
 
 
 def pool(context: Context, p: Any, x: Array, fold: Any) -> Array:
-    """``fold`` over the cells of each window of x (N,H,W,C), then the activation."""
+    """``fold`` over the cells of each window of x (N,H,W,C), along the rows and then along the columns; activation."""
     need_number(x)
     need_rank(x, 4)
     x = to_nhwc(x, context.nchw)
     rows, columns = windows(p, x)
-    lines = [np.stack([fold(x[:, row, column]) for column in columns], axis=1) for row in rows]
-    return from_nhwc(fused(np.stack(lines, axis=1), p.activationType), context.nchw)
+    as_shape((x.shape[0], len(rows), len(columns), x.shape[3]), "dims of the result")
+    lines = np.stack([fold(x[:, row], axis=1) for row in rows], axis=1)
+    y = np.stack([fold(lines[:, :, column], axis=2) for column in columns], axis=2)
+    return from_nhwc(fused(y, p.activationType), context.nchw)
 
 
 @twin(NodeType.AVGPOOL_FUSION)
 def average_pool(context: Context, p: Any, x: Array) -> Array:
     """y = act(the mean of each window's cells inside the image)."""
-    return pool(context, p, x, lambda cells: cells.mean(axis=(1, 2)))
+    return pool(context, p, x, np.mean)
 
 
 @twin(NodeType.MAX_POOL_FUSION)
 def max_pool(context: Context, p: Any, x: Array) -> Array:
     """y = act(the maximum of each window's cells inside the image)."""
-    return pool(context, p, x, lambda cells: cells.max(axis=(1, 2)))
+    return pool(context, p, x, np.max)

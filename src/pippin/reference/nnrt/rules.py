@@ -104,7 +104,7 @@ def broadcast(*arrays: Array) -> tuple[int, ...]:
         return as_shape(np.broadcast_shapes(*(array.shape for array in arrays)))
     except ValueError:
         dims = " and ".join(str(list(array.shape)) for array in arrays)
-        raise CheckError(f"the dims must broadcast, got {dims}") from None
+        raise CheckError(f"the dims do not fit: they must broadcast, got {dims}") from None
 
 
 def to_nhwc(x: Array, nchw: bool) -> Array:
