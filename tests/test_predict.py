@@ -16,7 +16,7 @@ from PIL import Image
 import pippin
 from make import add, classifier, network, picture_network
 from pippin.coreml import schema
-from pippin.errors import CheckError, InputError, TimeoutError
+from pippin.errors import CheckError, DeviceError, InputError, TimeoutError
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 COPY = ("activation", {"linear": {"alpha": 1, "beta": 0}}, ["image"], ["y"])
@@ -342,6 +342,15 @@ def test_timeout_stops_a_run() -> None:
     net = load(model)
     with pytest.raises(TimeoutError, match=r"within 0\.2 s"):
         net.predict({"x": [0]}, timeout=0.2)
+
+
+def test_devices() -> None:
+    net = pippin.load(EXAMPLES / "digits.mlmodel", device="CPU")
+    assert net.predict({"image": EXAMPLES / "digit-3.png"})["digit"] == 3
+    with pytest.raises(DeviceError, match="'tpu' is not known; there is cpu"):
+        pippin.load(EXAMPLES / "digits.mlmodel", device="tpu")
+    with pytest.raises(DeviceError, match="'rocm' is not here"):
+        pippin.load(EXAMPLES / "digits.mlmodel", device="rocm")
 
 
 def test_importing_the_package_is_cheap() -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from ..errors import CheckError, InputError, PippinError, UnsupportedError
+from ..runtime import devices
 from ..runtime.memory import Estimate, estimate
 from ..runtime.plans import Plans
 from . import answers, batch, preprocess
@@ -500,8 +501,10 @@ class Model:
         from ..runtime.pieces import Pieces, has_functions
         from ..runtime.session import Session
 
+        providers = devices.providers(self._options.device)
+
         def compile(graph: Graph) -> Session:
-            return Session(write(graph), threads=self._options.threads)
+            return Session(write(graph), threads=self._options.threads, providers=providers)
 
         return Pieces(graph, compile) if has_functions(graph) else compile(graph)
 
