@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .coreml.custom import custom_layer
     from .coreml.export import to_onnx
     from .coreml.model import Model, load
+    from .nnrt.device import devices
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "__version__",
     "check",
     "custom_layer",
+    "devices",
     "load",
     "to_onnx",
 ]
@@ -50,6 +52,7 @@ _LAZY = {
     "Model": "coreml.model",
     "check": "coreml.check",
     "custom_layer": "coreml.custom",
+    "devices": "nnrt.device",
     "load": "coreml.model",
     "to_onnx": "coreml.export",
 }

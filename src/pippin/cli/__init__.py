@@ -16,6 +16,8 @@ COMMANDS = {
     "inspect": "show inputs, outputs, preprocessing, layers and weights of a model",
     "check": "find every problem of a model",
     "convert": "write a model as ONNX",
+    "devices": "list the devices that NNRt models run on",
+    "nnrt": "work with NNRt devices and models: conformance, supported nodes, return codes",
 }
 """Command → what it is for, in the order of the help page; the module has the command's name."""
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ..coreml.check import Report
+    from ..coreml.check import Report as CoreMLReport
+    from ..nnrt.check import Report as NnrtReport
 
-_SUFFIXES = (".mlmodel", ".mlpackage")
+    Report = CoreMLReport | NnrtReport
+
+_SUFFIXES = (".mlmodel", ".mlpackage", ".nnrt")
 _SHOWN = 10
 _COLORS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -50,8 +53,6 @@ def command(
     pippin check digits.mlmodel
     pippin check models/ --format sarif > models.sarif
     """
-    from ..coreml.check import check
-
     if as_json:
         form = "json"
     files = list(_models(paths))
@@ -60,7 +61,7 @@ def command(
     bad = 0
     reports: list[tuple[str, Report]] = []
     for path in files:
-        report = check(path, values=not no_values)
+        report = _check(path, not no_values)
         failed = _failed(report, strict)
         bad += failed
         if form == "sarif":
@@ -71,10 +72,33 @@ def command(
     if form == "sarif":
         from ..coreml.check.formats import to_sarif
 
-        click.echo(json.dumps(to_sarif(reports), indent=2))
+        click.echo(json.dumps(to_sarif(reports, _meanings(reports)), indent=2))
     if len(files) > 1 and form == "text" and not quiet:
         click.echo(f"{len(files):,} models: {len(files) - bad:,} good, {bad:,} bad", err=True)
     context.exit(1 if bad else 0)
+
+
+def _check(path: Path, values: bool) -> Report:
+    """By the door that the file's first bytes name."""
+    from .nnrt_model import is_nnrt
+
+    if path.is_file() and (is_nnrt(path) or path.suffix == ".nnrt"):
+        from ..nnrt.check import check as check_nnrt
+
+        return check_nnrt(path, values=values)
+    from ..coreml.check import check
+
+    return check(path, values=values)
+
+
+def _meanings(reports: Iterable[tuple[str, Report]]) -> dict[str, str]:
+    """What the codes of the NNRt door say."""
+    if all(hasattr(report, "version") for _, report in reports):
+        return {}
+    from ..nnrt.check import WARNINGS, meaning
+    from ..nnrt.codes import MEANINGS
+
+    return WARNINGS | {code.idl_name: meaning(code.idl_name) for code in MEANINGS}
 
 
 def _failed(report: Report, strict: bool) -> bool:

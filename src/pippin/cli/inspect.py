@@ -9,15 +9,20 @@ import click
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.option("--layer", help="Show one layer, by name or number, with its parameters and weights.")
+@click.option("--layer", help="Show one layer (or node), by name or number, with its parameters and weights.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(model: str, layer: str | None, as_json: bool) -> None:
-    """Shows inputs, outputs, preprocessing, layers with shapes, and weights of MODEL.
+    """Shows inputs, outputs, preprocessing, layers with shapes, and weights of MODEL: a Core ML or an NNRt model.
 
     \b
     pippin inspect digits.mlmodel
     pippin inspect digits.mlmodel --layer conv1
     """
+    from .nnrt_model import inspect, is_nnrt
+
+    if is_nnrt(model):
+        inspect(model, layer, as_json)
+        return
     from ..coreml.model import Model
     from ..coreml.read import read
     from ..report import describe

@@ -32,10 +32,12 @@ CHUNK = 32
 @click.option("--threads", type=click.IntRange(1), help="Threads to use (default: all cores).")
 @click.option("--timeout", type=float, help="Seconds a run, after which to give up.")
 @click.option("--max-memory", type=click.IntRange(1), help="Bytes that the network may need.")
+@click.option("--device", help="Device for an NNRt model, as `pippin devices` lists them.")
 def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv: bool, output: str | None,
     resize: str | None, engine: str, threads: int | None, timeout: float | None, max_memory: int | None,
+    device: str | None,
 ) -> None:  # fmt: skip
-    """Runs MODEL and prints its answer.
+    """Runs MODEL, a Core ML or an NNRt model, and prints its answer.
 
     Values are pictures, .npy, .npz or .json files, or numbers (1,2,3 or [[1,2],[3,4]]). The name may be left out where
     the model has one input. Several pictures are run one after the other.
@@ -50,7 +52,15 @@ def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv
     """
     import pippin
 
+    from . import nnrt_model
     from .values import example, parse
+
+    if nnrt_model.is_nnrt(model):
+        nnrt_model.only_for_coreml(csv=as_csv, resize=resize, threads=threads, timeout=timeout, max_memory=max_memory)
+        nnrt_model.run(model, values, device=device, engine=engine, as_json=as_json, output=output, top=top)
+        return
+    if device is not None:
+        raise click.UsageError("--device is for NNRt models; Core ML models run on the CPU")
 
     net = pippin.load(model, threads=threads, max_memory=max_memory)
     pictures = _pictures(values, net)
@@ -66,7 +76,7 @@ def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv
         save(Path(output), answer)
         click.echo(f"wrote {output}", err=True)
     if as_json:
-        click.echo(_json(answer))
+        click.echo(to_json(answer))
     elif not output:
         from ..report import answers
 
@@ -129,7 +139,7 @@ def _many(
                 table.writerow(["file", *row])
             table.writerow([path, *row.values()])
         elif as_json:
-            click.echo(_json(answer, file=path))
+            click.echo(to_json(answer, file=path))
         else:
             click.echo(f"{'' if first else chr(10)}{path}\n{answers.as_text(answer, top)}")
         first = False
@@ -148,7 +158,8 @@ def _answers(
                 advance(1)
 
 
-def _json(answer: dict[str, Any], **more: Any) -> str:
+def to_json(answer: dict[str, Any], **more: Any) -> str:
+    """The answer as one line of JSON."""
     from ..report import answers
 
     return json.dumps({"schema": answers.SCHEMA, **more, "outputs": answers.as_json(answer)})
@@ -168,7 +179,7 @@ def save(path: Path, answer: dict[str, Any]) -> None:
     pictures = {name: value for name, value in answer.items() if hasattr(value, "getbands")}
     buffer = io.BytesIO()
     if suffix == ".json":
-        buffer.write(_json(answer).encode())
+        buffer.write(to_json(answer).encode())
     elif suffix == ".npz":
         values: dict[str, Any] = {name: np.asarray(v) for name, v in answer.items() if not isinstance(v, dict)}
         np.savez(buffer, **values)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ..coreml.features import Feature
+    from .inputs import Input
 
 PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 
 
-def parse(words: Sequence[str], inputs: Mapping[str, Feature], example: str) -> dict[str, Any]:
+def parse(words: Sequence[str], inputs: Mapping[str, Input], example: str) -> dict[str, Any]:
     """The inputs that ``words`` give. A word without a name is for the only input, or a file that holds several.
 
     Raises ``click.UsageError`` with what the model wants and an example command.
@@ -70,7 +70,7 @@ def load_file(path: Path) -> Any:
         raise click.UsageError(f"{path} cannot be read: {type(error).__name__}") from None
 
 
-def literal(value: str, entry: Feature, inputs: Mapping[str, Feature], example: str) -> Any:
+def literal(value: str, entry: Input, inputs: Mapping[str, Input], example: str) -> Any:
     """One value: a picture's path, an array in a file, or numbers such as ``1,2,3`` or ``[[1,2],[3,4]]``."""
     import numpy as np
 
@@ -96,13 +96,13 @@ def literal(value: str, entry: Feature, inputs: Mapping[str, Feature], example: 
     return array
 
 
-def usage(problem: str, inputs: Mapping[str, Feature], example: str) -> click.UsageError:
+def usage(problem: str, inputs: Mapping[str, Input], example: str) -> click.UsageError:
     """A usage error that says what the model wants."""
     wants = "\n".join(f"  {entry.name}: {entry}" for entry in inputs.values())
     return click.UsageError(f"{problem}\nThe model wants:\n{wants}\nExample:\n  {example}")
 
 
-def example(model: str, inputs: Mapping[str, Feature]) -> str:
+def example(model: str, inputs: Mapping[str, Input]) -> str:
     """A command that would run ``model``."""
     words = []
     for entry in inputs.values():

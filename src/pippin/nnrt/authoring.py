@@ -73,6 +73,7 @@ class GraphBuilder:
         self._inputs: list[int] = []
         self._data: dict[int, NDArray[Any]] = {}
         self._names: set[str] = set()
+        self._labels: set[str] = set()
         self._lowerer = Lowerer(self._tensors, name=name)
 
     # -- tensors -----------------------------------------------------------------------------------------------------
@@ -110,17 +111,11 @@ class GraphBuilder:
 
     def _tensor(self, name: str, dtype: Any, dims: Sequence[int], format: Format, quant: Quant) -> Ref:
         params = [quant] if isinstance(quant, QuantParam) else list(quant)
-        tensor = Tensor(self._unique(name), _data_type(dtype), [int(dim) for dim in dims], format, quantParams=params)
+        tensor = Tensor(
+            _unique(name, self._names), _data_type(dtype), [int(dim) for dim in dims], format, quantParams=params
+        )
         self._tensors.append(tensor)
         return Ref(len(self._tensors) - 1, tensor)
-
-    def _unique(self, name: str) -> str:
-        candidate, count = name, 0
-        while candidate in self._names:
-            count += 1
-            candidate = f"{name}_{count}"
-        self._names.add(candidate)
-        return candidate
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -161,7 +156,7 @@ class GraphBuilder:
         """
         refs = [item if isinstance(item, Ref) else self.constant(item) for item in inputs]
         kind = type(attributes).__name__
-        label = self._unique(name or f"{kind}:{len(self._nodes)}")
+        label = _unique(name or f"{kind}:{len(self._nodes)}", self._labels)
         first = len(self._tensors)
         made = [self._tensor(name or kind.lower(), DataType.FLOAT32, (), Format.NHWC, quant) for _ in range(outputs)]
         wanted = _data_type(dtype) if dtype is not None else _quantized_type(refs, quant)
@@ -230,6 +225,16 @@ class GraphBuilder:
 
     def _view(self) -> Model:
         return Model(allTensors=self._tensors)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """``name``, or with a number behind it where it is taken."""
+    candidate, count = name, 0
+    while candidate in taken:
+        count += 1
+        candidate = f"{name}_{count}"
+    taken.add(candidate)
+    return candidate
 
 
 def _data_type(dtype: Any) -> DataType:

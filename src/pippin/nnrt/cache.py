@@ -94,8 +94,8 @@ def _write_port(writer: ParcelWriter, port: Port) -> None:
     writer.enum(port.format)
 
 
-def unpack_compiled(container: Container, provider: str) -> Compiled:
-    """The prepared model in an opened container, its memory copied.
+def unpack_compiled(container: Container, provider: str | None) -> Compiled:
+    """The prepared model in an opened container, its memory copied; ``provider`` None takes any.
 
     ReadError if it was made by other versions or for another provider, or breaks the format.
     """
@@ -105,7 +105,7 @@ def unpack_compiled(container: Container, provider: str) -> Compiled:
     versions, made_for = (reader.text(), reader.text()), reader.text()
     if versions != current_versions():
         raise ReadError(f"the cache is of {versions}, this is {current_versions()}: prepare the model again")
-    if made_for != provider:
+    if provider is not None and made_for != provider:
         raise ReadError(f"the cache is for {made_for!r}, this device is {provider!r}")
     half = reader.boolean()
     inputs, outputs = _ports(reader), _ports(reader)
@@ -115,7 +115,7 @@ def unpack_compiled(container: Container, provider: str) -> Compiled:
     if not 0 <= length <= len(data):
         raise ReadError(f"the graph must lie in the {len(data)} bytes of data, got {length}")
     weights = dict(_weight(reader, data) for _ in range(reader.count(28)))
-    return Compiled(Written(_parse(data[:length]), weights, where), inputs, outputs, provider, half, versions)
+    return Compiled(Written(_parse(data[:length]), weights, where), inputs, outputs, made_for, half, versions)
 
 
 def _parse(content: memoryview) -> Any:

@@ -238,9 +238,7 @@ def _producers(model: Model, indices: Sequence[int]) -> dict[int, int]:
     for index in indices:
         for read in model.nodes[index].inputIndex:
             if read not in given and read not in producers:
-                _refuse(
-                    ReturnCode.INVALID_MODEL, f"nothing writes {tensor_name(model, read)}", node_name(model, index)
-                )
+                _refuse(ReturnCode.INVALID_MODEL, f"nothing writes {tensor_name(model, read)}", node_name(model, index))
     for output in model.outputIndex:
         if output not in given and output not in producers:
             _refuse(ReturnCode.INVALID_MODEL, "nothing writes this output", tensor_name(model, output))

@@ -38,11 +38,16 @@ def supported_operations(model: Model, mappings: Mappings) -> list[Support]:
         order = list(range(len(model.nodes)))
     order += sorted(set(range(len(model.nodes))) - set(order))
     for index in order:
-        try:
-            answers[index] = _answer(lowerer, model, index, mappings)
-        except Exception as error:
-            answers[index] = Support(False, error.message if isinstance(error, PippinError) else f"unsound: {error}")
+        answers[index] = judge(lowerer, model, index, mappings)
     return [answers[index] for index in range(len(model.nodes))]
+
+
+def judge(lowerer: Lowerer, model: Model, index: int, mappings: Mappings) -> Support:
+    """The answer for one node, with what ``lowerer`` knows of the nodes before it."""
+    try:
+        return _answer(lowerer, model, index, mappings)
+    except Exception as error:
+        return Support(False, error.message if isinstance(error, PippinError) else f"unsound: {error}")
 
 
 def _answer(lowerer: Lowerer, model: Model, index: int, mappings: Mappings) -> Support:

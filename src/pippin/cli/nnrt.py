@@ -1,0 +1,118 @@
+"""``pippin nnrt``: a group of commands around NNRt devices and models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+
+@click.group("nnrt", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Works with NNRt devices and models (OpenHarmony, device interface v2.1)."""
+
+
+@command.command()
+@click.argument("model", type=click.Path())
+@click.option("--device", help="The device to ask, as `pippin devices` lists them.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.pass_context
+def supported(context: click.Context, model: str, device: str | None, as_json: bool) -> None:
+    """Says for each node of MODEL whether a device takes it, and why not.  Exits with 1 if it does not take all.
+
+    \b
+    pippin nnrt supported net.nnrt
+    """
+    from ..nnrt.file import load_model
+    from ..nnrt.model import node_name
+    from ..report import text
+    from .nnrt_model import choose
+
+    net = load_model(model)
+    chosen = choose(device)
+    answers = chosen.supported_operations(net)
+    rows = [
+        {"index": index, "node": node_name(net, index), "supported": bool(answer), "reason": answer.reason}
+        for index, answer in enumerate(answers)
+    ]
+    taken = sum(map(bool, answers))
+    if as_json:
+        click.echo(json.dumps({"schema": "pippin.nnrt.supported/1", "device": chosen.name, "nodes": rows}))
+    else:
+        lines = [(row["index"], row["node"], "yes" if row["supported"] else "no", row["reason"]) for row in rows]
+        click.echo(text.table(lines, ("#", "node", "supported", "reason"), right="0"))
+        click.echo(f"{taken} of {text.plural(len(rows), 'node')} run on {chosen.name}", err=True)
+    context.exit(0 if taken == len(rows) else 1)
+
+
+@command.command()
+@click.argument("which", nargs=-1, metavar="[CODE ...]")
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def codes(which: tuple[str, ...], as_json: bool) -> None:
+    """Explains return codes, by number or name; all of them if none is named.
+
+    \b
+    pippin nnrt codes 19 INVALID_FORMAT
+    """
+    from ..nnrt.codes import MEANINGS
+    from ..nnrt.enums import ReturnCode
+    from ..report import text
+
+    chosen = [_code(word) for word in which] or list(ReturnCode)
+    rows: list[dict[str, Any]] = [
+        {"code": int(code), "name": code.idl_name, "meaning": MEANINGS[code]} for code in chosen
+    ]
+    if as_json:
+        click.echo(json.dumps({"schema": "pippin.nnrt.codes/1", "codes": rows}))
+    else:
+        click.echo(text.table([tuple(row.values()) for row in rows], right="0"))
+
+
+def _code(word: str) -> Any:
+    from ..nnrt.enums import ReturnCode
+
+    try:
+        return ReturnCode(int(word)) if word.isdigit() else ReturnCode.parse(word.upper())
+    except (ValueError, KeyError):
+        import difflib
+
+        near = difflib.get_close_matches(word.upper().removeprefix("NNRT_"), [code.name for code in ReturnCode], 3)
+        hint = f" Near: {', '.join(near)}." if near else f" They are 0 to {max(ReturnCode)}."
+        raise click.BadParameter(f"{word!r} is no return code.{hint}", param_hint="CODE") from None
+
+
+@command.command()
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def nodes(as_json: bool) -> None:
+    """Lists the node types with their numbers, attribute structs, and whether this machine's devices run them.
+
+    \b
+    pippin nnrt nodes
+    """
+    from ..nnrt.attributes import layout, struct_of
+    from ..nnrt.enums import NodeType
+    from ..nnrt.nodes.base import NODES
+    from ..report import text
+
+    rows: list[dict[str, Any]] = [
+        {
+            "number": int(kind),
+            "name": kind.name,
+            "struct": struct_of(kind).__name__,
+            "fields": [field.idl_name for field in layout(struct_of(kind)).fields],
+            "runs": NODES.get(kind) is not None,
+        }
+        for kind in NodeType
+        if kind is not NodeType.NONE
+    ]
+    if as_json:
+        click.echo(json.dumps({"schema": "pippin.nnrt.nodes/1", "nodes": rows}))
+        return
+    lines = [
+        (row["number"], row["name"], row["struct"], "runs" if row["runs"] else "-", " ".join(row["fields"]))
+        for row in rows
+    ]
+    click.echo(text.table(lines, ("number", "node type", "struct", "here", "fields"), right="0"))
+    runs = sum(row["runs"] for row in rows)
+    click.echo(f"{runs} of {len(rows)} node types run on the devices of this machine", err=True)
