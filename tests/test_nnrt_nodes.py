@@ -17,34 +17,7 @@ from pippin.nnrt.nodes.base import NODES
 from pippin.nnrt.types import DataType, NodeType
 from pippin.reference.nnrt.interpreter import evaluate, info_of
 
-NOT_LOWERED: set[NodeType] = {
-    NodeType.ARGMAX_FUSION,
-    NodeType.ASSERT,
-    NodeType.BATCH_TO_SPACE_ND,
-    NodeType.CONSTANT_OF_SHAPE,
-    NodeType.CROP,
-    NodeType.DEPTH_TO_SPACE,
-    NodeType.DETECTION_POST_PROCESS,
-    NodeType.FILL,
-    NodeType.GATHER,
-    NodeType.GATHER_ND,
-    NodeType.INSTANCE_NORM,
-    NodeType.LAYER_NORM_FUSION,
-    NodeType.LRN,
-    NodeType.LSTM,
-    NodeType.L2_NORMALIZE_FUSION,
-    NodeType.ONE_HOT,
-    NodeType.RANGE,
-    NodeType.RESIZE,
-    NodeType.SCATTER_ND,
-    NodeType.SPACE_TO_BATCH_ND,
-    NodeType.SPACE_TO_DEPTH,
-    NodeType.SPARSE_TO_DENSE,
-    NodeType.STRIDED_SLICE,
-    NodeType.TOPK_FUSION,
-    NodeType.WHERE,
-    NodeType.SELECT,
-}
+NOT_LOWERED: set[NodeType] = set()
 """Operators that no device here runs so far; exactly those without a lowering."""
 
 DISAGREE: dict[str, str] = {}

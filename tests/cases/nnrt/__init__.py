@@ -55,7 +55,8 @@ class NodeCase:
     tolerance    largest absolute + relative difference that is allowed; above 1e-5 only with a reason in ``why``.
                  Integers must be equal, quantised ones may be ``steps`` apart
     dynamic      also prepared with every dim of the inputs unknown; False only with a reason in ``why``
-    known        inputs whose dims stay known in that run: vectors whose length is a rank
+    known        what stays known in that run: inputs (vectors whose length is a rank), or dims of them, (input, dim),
+                 where the graph itself depends on it
     unspecified  what the outputs hold is not defined: only dims and type are looked at
     """
 
@@ -73,7 +74,7 @@ class NodeCase:
     tolerance: float = 1e-5
     steps: int = 1
     dynamic: bool = True
-    known: tuple[int, ...] = ()
+    known: tuple[int | tuple[int, int], ...] = ()
     unspecified: bool = False
     why: str = ""
 
@@ -110,10 +111,11 @@ class NodeCase:
         for place, array in enumerate(self.arrays()):
             constant = self.is_constant(place)
             hidden = unknown and not constant and place not in self.known
+            dims = [-1 if hidden and (place, axis) not in self.known else dim for axis, dim in enumerate(array.shape)]
             tensor = Tensor(
                 f"x{place}",
                 data_type_of(array.dtype),
-                [-1 if hidden else dim for dim in array.shape],
+                dims,
                 Format.NHWC if constant else self.format,
                 quantParams=params(self.quant[place] if place < len(self.quant) else None),
             )
@@ -204,7 +206,9 @@ FREE = (ActivationType.ELU, ActivationType.LEAKY_RELU, ActivationType.HARD_TANH,
 """Activation functions with parameters, which only an Activation node carries."""
 
 
-def fused(node_type: NodeType, attributes: Mapping[str, Any], inputs: tuple[Any, ...]) -> list[NodeCase]:
+def fused(
+    node_type: NodeType, attributes: Mapping[str, Any], inputs: tuple[Any, ...], **options: Any
+) -> list[NodeCase]:
     """A row for each activation function at the end of an operator, and refusals for those it cannot have."""
     rows = []
     for kind in ActivationType:
@@ -216,6 +220,7 @@ def fused(node_type: NodeType, attributes: Mapping[str, Any], inputs: tuple[Any,
                 {**attributes, "activationType": kind},
                 inputs,
                 refuses=("parameters" if kind in FREE else "activationType") if bad else None,
+                **options,
             )
         )
     return rows

@@ -72,7 +72,7 @@ CASES = [
     conv("one by one", {}, X, weights(7, 1, 1, 4), weights(7)),
     conv("the whole image", {}, X, weights(2, 5, 6, 4), weights(2)),
     conv("channels that say so again", {"inChannel": 4, "outChannel": 3}, X, weights(3, 2, 3, 4)),
-    conv("weights handed in", {"padMode": PadMode.SAME}, X, drawn(3, 2, 3, 4), drawn(3)),
+    conv("weights handed in", {"padMode": PadMode.SAME}, X, drawn(3, 2, 3, 4), drawn(3), known=(1,)),
     conv("N,C,H,W", {}, X2, weights(3, 2, 3, 4), weights(3), **NCHW),
     conv("N,C,H,W, known values", {}, RAMP.reshape(1, 1, 3, 3), ONES, expect=([[[[12, 16], [24, 28]]]],), **NCHW),
     conv("N,C,H,W, pads and strides", {"padList": [0, 1, 2, 3], "stride": [1, 2]}, X2, weights(3, 2, 3, 4), **NCHW),
@@ -153,6 +153,8 @@ CASES += [
 def transposed(note: str, attributes: dict[str, Any], *inputs: Any, **options: Any) -> NodeCase:
     """A row of the transposed convolution."""
     weight = inputs[1].array.shape if hasattr(inputs[1], "array") else np.shape(inputs[1])
+    channels = 1 if options.get("format") == Format.NCHW else 3
+    options = {"known": ((0, channels),), **options}  # the layout of the weight is told by them
     return NodeCase(T.CONV2D_TRANSPOSE_FUSION, note, {"kernelSize": weight[1:3], **attributes}, inputs, **options)
 
 
@@ -177,6 +179,7 @@ CASES += [
         ),
     ),
     transposed("no bias", {}, D, weights(4, 2, 3, 3)),
+    transposed("channels unknown", {}, D, weights(4, 2, 3, 3), known=()),
     transposed("a bias", {}, D, weights(4, 2, 3, 3), weights(3)),
     transposed("strides", {"stride": [2, 3]}, D, weights(4, 2, 3, 3), weights(3)),
     transposed("strides beyond the kernel", {"stride": [3, 4]}, D, weights(4, 2, 3, 3), weights(3)),
@@ -284,5 +287,10 @@ CASES += [
     ),
     transposed("a bias of another size", {}, D, weights(4, 2, 3, 3), weights(4), refuses="bias"),
     transposed("rank 3", {}, (3, 4, 4), weights(4, 2, 3, 3), refuses="rank|dims"),
-    *fused(T.CONV2D_TRANSPOSE_FUSION, {"kernelSize": [2, 3]}, ((1, 3, 4, 2), weights(2, 2, 3, 3), weights(3))),
+    *fused(
+        T.CONV2D_TRANSPOSE_FUSION,
+        {"kernelSize": [2, 3]},
+        ((1, 3, 4, 2), weights(2, 2, 3, 3), weights(3)),
+        known=((0, 3),),
+    ),
 ]

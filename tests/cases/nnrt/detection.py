@@ -29,6 +29,7 @@ def detect(
 ) -> NodeCase:
     """A row; changed attributes by their names."""
     attributes = {**KNOWN, **(known or {})}
+    options = {"known": ((1, 2),), **options}  # whether there is a background class
     return NodeCase(
         T.DETECTION_POST_PROCESS, note, attributes, (boxes, scores, anchors), 4, ("float32",) * 4, **options
     )

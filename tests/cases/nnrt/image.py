@@ -160,7 +160,7 @@ CASES += [
     ),
     resize("LINEAR, one pixel made large", LINEAR, 3, 4, C.ALIGN_CORNERS, (1, 1, 1, 2)),
     resize(
-        "LINEAR, excludeOutside and extrapolationValue are not looked at",
+        "LINEAR, excludeOutside and extrapolationValue change nothing",
         LINEAR,
         7,
         9,
@@ -168,7 +168,8 @@ CASES += [
         excludeOutside=1,
         extrapolationValue=9.0,
     ),
-    resize("CUBIC, excludeOutside is not looked at", CUBIC, 7, 9, C.HALF_PIXEL, excludeOutside=1),
+    *(resize(f"CUBIC, excludeOutside, {mode.name}", CUBIC, 7, 9, mode, excludeOutside=1) for mode in C),
+    resize("CUBIC, excludeOutside, smaller", CUBIC, 2, 3, C.HALF_PIXEL, excludeOutside=1),
     resize("method UNKNOWN", ResizeMethod.UNKNOWN, 7, 9, refuses="method"),
     resize("no such method", 5, 7, 9, refuses="method"),  # type: ignore[arg-type]
     resize("no such coordinateTransformMode", LINEAR, 7, 9, 9, refuses="coordinateTransformMode"),  # type: ignore[arg-type]
@@ -227,7 +228,7 @@ CASES += [
     *(NodeCase(S2D, f"block {block}", {"blockSize": block}, ((2, 2 * block, 3 * block, 2),)) for block in (1, 2, 3)),
     NodeCase(S2D, "N,C,H,W", {"blockSize": 2}, ((2, 3, 4, 6),), **NCHW),
     NodeCase(S2D, "format says N,C,H,W, the tensor N,H,W,C", {"blockSize": 2, "format": Format.NCHW}, ((2, 4, 6, 3),)),
-    NodeCase(S2D, "rows that do not divide", {"blockSize": 2}, ((2, 3, 4, 1),), refuses="blockSize|block|divide"),
+    NodeCase(S2D, "rows that do not divide", {"blockSize": 2}, ((2, 3, 4, 1),), refuses="blockSize|divi"),
     NodeCase(S2D, "blockSize below 0", {"blockSize": -2}, ((2, 2, 4, 1),), refuses="blockSize"),
     NodeCase(S2D, "rank 3", {"blockSize": 2}, ((2, 4, 4),), refuses="rank|dims"),
     NodeCase(
@@ -287,7 +288,7 @@ CASES += [
         made=q(0.5, 7),
         steps=0,
     ),
-    to_batch("an image that does not divide", [2, 2], NONE, (2, 3, 4, 1), refuses="block|divide"),
+    to_batch("an image that does not divide", [2, 2], NONE, (2, 3, 4, 1), refuses="block|divi"),
     to_batch("a pad below 0", [2, 2], [[-1, 1], [0, 0]], (2, 2, 4, 1), refuses="paddings"),
     to_batch("one row of pads", [2, 2], [[0, 0]], (2, 2, 4, 1), refuses="paddings"),
     to_batch("blockShape of three", [2, 2, 1], NONE, (2, 2, 4, 1), refuses="blockShape"),

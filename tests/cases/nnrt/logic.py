@@ -49,7 +49,7 @@ for _kind, _known in COMPARISONS.items():
             quant=(q(0.5), q(1.0)),
             **BOOL,
         ),
-        NodeCase(_kind, "dims that do not broadcast", inputs=((2, 3), (2, 4)), refuses="broadcast|do not fit", **BOOL),
+        NodeCase(_kind, "dims that do not broadcast", inputs=((2, 3), (2, 4)), refuses="broadcast|not fit", **BOOL),
         NodeCase(_kind, "one input", inputs=((2, 3),), refuses="inputs", **BOOL),
     ]
 CASES += [
@@ -71,7 +71,7 @@ for _kind, _known in ((T.LOGICAL_AND, [False, False, False, True]), (T.LOGICAL_O
             _kind,
             "dims that do not broadcast",
             inputs=(flags(2, 3), flags(2, 4)),
-            refuses="broadcast|do not fit",
+            refuses="broadcast|not fit",
             **BOOL,
         ),
         NodeCase(_kind, "one input", inputs=(flags(2, 3),), refuses="inputs", **BOOL),
@@ -153,7 +153,7 @@ CASES += [
         "dims that do not broadcast",
         inputs=(flags(3), (2, 4), (2, 4)),
         types=("float32",),
-        refuses="broadcast|do not fit",
+        refuses="broadcast|not fit",
     ),
     NodeCase(T.SELECT, "choices of other dims", inputs=(flags(3), (2, 3), (3,)), types=("float32",), refuses="dims"),
     NodeCase(

@@ -85,6 +85,9 @@ CASES += [
     NodeCase(T.INSTANCE_NORM, "N,C,H,W", {"epsilon": 1e-5}, ((2, 3, 4, 5), weights(3), weights(3, seed=8)), **NCHW),
     NodeCase(T.INSTANCE_NORM, "N,H,W,C", {"epsilon": 1e-5}, ((2, 4, 5, 3), weights(3), weights(3, seed=8))),
     NodeCase(T.INSTANCE_NORM, "N,C,W", {"epsilon": 1e-5}, ((2, 3, 5), weights(3), weights(3, seed=8)), **NCHW),
+    NodeCase(
+        T.INSTANCE_NORM, "N,C,D,H,W", {"epsilon": 1e-5}, ((2, 3, 2, 2, 5), weights(3), weights(3, seed=8)), **NCHW
+    ),
     NodeCase(T.INSTANCE_NORM, "epsilon 0.5", {"epsilon": 0.5}, ((2, 4, 5, 3), weights(3), weights(3, seed=8))),
     NodeCase(
         T.INSTANCE_NORM,
@@ -193,6 +196,9 @@ CASES += [
         expect=([[[[1 / 6, 2 / 15, 3 / 14]]]],),
     ),
     NodeCase(T.LRN, "radius 2", {"depthRadius": 2, "bias": 1.5, "alpha": 0.3, "beta": 0.75}, ((2, 3, 2, 7),)),
+    NodeCase(
+        T.LRN, "the region as the text spells it", {"depthRadius": 1, "normRegion": "ACROSS_CHNNEL"}, ((2, 3, 2, 4),)
+    ),
     NodeCase(T.LRN, "radius 0", {"depthRadius": 0, "alpha": 0.5}, ((2, 3, 2, 4),)),
     NodeCase(T.LRN, "radius beyond the channels", {"depthRadius": 9, "alpha": 0.5}, ((2, 3, 2, 4),)),
     NodeCase(T.LRN, "one channel", {"depthRadius": 2}, ((2, 3, 2, 1),)),

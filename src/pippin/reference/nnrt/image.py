@@ -44,7 +44,10 @@ def cubic(distance: Array, a: float) -> Array:
 
 
 def mixing(p: Any, new: int, old: int) -> Array:
-    """A matrix (new, old): how much of each old pixel goes into each new one. Pixels beyond the edge are the edge's."""
+    """A matrix (new, old): how much of each old pixel goes into each new one.
+
+    Pixels beyond the edge are the edge's, or with ``excludeOutside`` 1 they have no weight and the others more.
+    """
     at = coordinates(p.coordinateTransformMode, new, old)
     below = np.floor(at)
     if p.method == ResizeMethod.NEAREST:
@@ -55,6 +58,10 @@ def mixing(p: Any, new: int, old: int) -> Array:
     else:
         taps = [(below + step, cubic(at - below - step, p.cubicCoeff)) for step in (-1, 0, 1, 2)]
     matrix = np.zeros(as_shape((new, old), "newHeight and newWidth"))
+    if p.excludeOutside == 1 and p.method != ResizeMethod.NEAREST:
+        taps = [(places, np.where((places >= 0) & (places < old), weights, 0.0)) for places, weights in taps]
+        total = sum(weights for _, weights in taps)
+        taps = [(places, weights / total) for places, weights in taps]
     for places, weights in taps:
         np.add.at(matrix, (np.arange(new), np.clip(places, 0, old - 1).astype(int)), weights)
     return matrix

@@ -40,10 +40,13 @@ def batch_norm(context: Context, p: Any, x: Array, *parameters: Array) -> Array:
 
 @twin(NodeType.INSTANCE_NORM)
 def instance_norm(context: Context, p: Any, x: Array, scale: Array, bias: Array) -> Array:
-    """y = scale (x - mean) / √(variance + epsilon) + bias over one channel of one image. Rank 3 is N,C,W."""
+    """y = scale (x - mean) / √(variance + epsilon) + bias over one channel of one image.
+
+    A rank other than 4 is N,C and then any dims.
+    """
     need_number(x)
-    need_rank(x, 3, 4)
-    axis = 1 if x.ndim == 3 or context.nchw else 3
+    require(x.ndim >= 3, f"x must have rank 3 or more, got dims {list(x.shape)}")
+    axis = 3 if x.ndim == 4 and not context.nchw else 1
     others = tuple(place for place in range(1, x.ndim) if place != axis)
     factor, offset = _per_channel(scale, x, axis, "scale"), _per_channel(bias, x, axis, "bias")
     return np.asarray(factor * _standard(x, others, p.epsilon) + offset)
@@ -79,7 +82,8 @@ def lrn(context: Context, p: Any, x: Array) -> Array:
     need_number(x)
     need_rank(x, 4)
     require(p.depthRadius >= 0, f"depthRadius must not be negative, got {p.depthRadius}")
-    require(p.normRegion == "ACROSS_CHANNELS", f"normRegion must be 'ACROSS_CHANNELS', got {p.normRegion!r}")
+    known = ("ACROSS_CHANNELS", "ACROSS_CHNNEL")  # the text misspells the only region
+    require(p.normRegion in known, f"normRegion must be 'ACROSS_CHANNELS', got {p.normRegion!r}")
     axis = channel_axis(x, context.nchw)
     squares = np.moveaxis(x**2, axis, -1)
     size = squares.shape[-1]

@@ -85,8 +85,9 @@ def _bit(mask: int, place: int) -> bool:
 def strided_slice(context: Context, p: Any, x: Array, begin: Array, end: Array, strides: Array) -> Array:
     """y = x from begin to end by strides along its leading dims; the masks are about the entries of the same place.
 
-    beginMask starts at 0, endMask goes on to the last element in the direction of the stride, ellipsisMask takes the
-    whole dim, newAxisMask inserts a 1 in place of a dim, shrinkAxisMask takes the one element at begin without the dim.
+    beginMask starts at 0, endMask goes on to the last element in the direction of the stride, ellipsisMask goes
+    through the whole dim by the stride, newAxisMask inserts a 1 in place of a dim, shrinkAxisMask takes the one element
+    at begin without the dim.
     """
     begins, ends, steps = integers(begin, "begin"), integers(end, "end"), integers(strides, "strides")
     equal = len(begins) == len(ends) == len(steps)
@@ -114,9 +115,9 @@ def strided_slice(context: Context, p: Any, x: Array, begin: Array, end: Array, 
 
 def _places(p: Any, place: int, dim: int, first: int, last: int, step: int) -> int | range:
     """The elements taken along one dim, or the single one whose dim goes."""
-    if _bit(p.ellipsisMask, place):
-        return range(dim)
     require(step != 0, f"strides must not be 0, got 0 at entry {place}")
+    if _bit(p.ellipsisMask, place):
+        return range(dim)[::step]
     start = 0 if _bit(p.beginMask, place) else first + dim if first < 0 else first
     require(0 <= start < dim, f"begin must lie in [{-dim}, {dim}) at entry {place}, got {first}")
     if _bit(p.shrinkAxisMask, place):
