@@ -29,11 +29,10 @@ def windows(p: Any, x: Array) -> tuple[Windows, Windows]:
         size = x.shape[1 + axis]
         before, after = pads_of(p.padMode, listed, size, kernel[axis], strides[axis], axis)
         rest = size + before + after - kernel[axis]
-        require(
-            rest >= 0, f"kernelSize: the window {list(kernel)} is larger than the padded image {list(x.shape[1:3])}"
-        )
+        fits = max(before, after) < kernel[axis]
+        require(fits, f"pad {[before, after]} makes a window that holds nothing but padding")
         up = p.roundMode == RoundMode.CEIL and p.padMode != PadMode.SAME
-        length = (-(-rest // strides[axis]) if up else rest // strides[axis]) + 1
+        length = max(1, (-(-rest // strides[axis]) if up else rest // strides[axis]) + 1)
         require(length <= MAX_WINDOWS, f"dims of the result are too large, got {length} windows")
         starts = [place * strides[axis] - before for place in range(length)]
         spans = [slice(max(0, start), min(size, start + kernel[axis])) for start in starts]
