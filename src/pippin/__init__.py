@@ -17,15 +17,19 @@ from .errors import (
     ReadError,
     RunError,
     UnsupportedError,
+    VerifyError,
     WriteError,
 )
 
 if TYPE_CHECKING:
+    from .analysis.convert import to_onnx
     from .coreml.check import check
     from .coreml.custom import custom_layer
-    from .coreml.export import to_onnx
-    from .coreml.model import Model, load
+    from .coreml.model import Model
+    from .loading import load
     from .nnrt.device import devices
+    from .onnx_model import OnnxModel
+    from .training.trainer import train
 
 __version__ = "0.1.0"
 
@@ -34,10 +38,12 @@ __all__ = [
     "DeviceError",
     "InputError",
     "Model",
+    "OnnxModel",
     "PippinError",
     "ReadError",
     "RunError",
     "UnsupportedError",
+    "VerifyError",
     "WriteError",
     "__version__",
     "check",
@@ -45,16 +51,19 @@ __all__ = [
     "devices",
     "load",
     "to_onnx",
+    "train",
 ]
 
 # Loaded on first use: importing the package stays cheap.
 _LAZY = {
     "Model": "coreml.model",
+    "OnnxModel": "onnx_model",
     "check": "coreml.check",
     "custom_layer": "coreml.custom",
     "devices": "nnrt.device",
-    "load": "coreml.model",
-    "to_onnx": "coreml.export",
+    "load": "loading",
+    "to_onnx": "analysis.convert",
+    "train": "training.trainer",
 }
 
 

@@ -11,6 +11,7 @@
 ``TimeoutError``        ``predict(timeout=)`` ran out (``pippin.errors.TimeoutError``; also the built-in one)
 ``DeviceError``         a device is not there, or it refused
 ``WriteError``          a result could not be written
+``VerifyError``         a converted model answers differently from the original
 ======================  ==================================================================================
 
 A message says where, what is required, what there is, and, if a remedy is known, a hint on a line of its own::
@@ -84,3 +85,7 @@ class DeviceError(PippinError):
 
 class WriteError(PippinError):
     """A file could not be written."""
+
+
+class VerifyError(PippinError):
+    """A converted model answers differently from the original."""

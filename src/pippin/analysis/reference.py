@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..coreml import answers, custom
 from ..coreml.features import ImageInput
+from ..errors import UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from ..coreml.model import Model
+    from ..loading import AnyModel
+    from ..onnx_model import OnnxModel
 
 
 def blobs(
-    model: Model, data: Mapping[str, Any], *, keep: Iterable[str] | None = None, timeout: float | None = None
+    model: Model,
+    data: Mapping[str, Any],
+    *,
+    keep: Iterable[str] | None = None,
+    timeout: float | None = None,
+    rounding: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Every blob of the network by name, of its true rank, for the inputs ``data`` as ``predict`` takes them.
 
-    ``keep`` names the blobs to answer with (default: all). Slow and plain: seconds where the engine takes milliseconds.
+    ``keep`` names the blobs to answer with (default: all). ``rounding`` is applied to each blob before others read it.
+    Slow and plain: seconds where the engine takes milliseconds.
     """
     from ..reference.coreml.blobs import preprocess
     from ..reference.coreml.interpreter import Interpreter
@@ -34,7 +43,7 @@ def blobs(
         # the engine's [N,C,H,W] is [1,N,C,H,W] here
         given[name] = value[None] if model.legacy and value.ndim == 4 else value
     own = custom.twins(model.custom_layers)
-    run = Interpreter(model.document, custom=own)
+    run = Interpreter(model.document, custom=own, rounding=rounding)
     return run.run(given, keep=keep, timeout=timeout)
 
 
@@ -49,9 +58,36 @@ def pixels(model: Model, name: str, value: Any) -> NDArray[np.float32]:
     return preprocess(model.document.network, name, encode(value), color, model.weights).astype(np.float32)
 
 
-def answer(model: Model, data: Mapping[str, Any], *, timeout: float | None = None) -> dict[str, Any]:
-    """What ``predict`` answers, computed by the reference."""
+def onnx_blobs(model: OnnxModel, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Every value of an ONNX graph by ONNX's own reference evaluator, in the graph's types; bodies left out.
+
+    Raises ``UnsupportedError`` for what that evaluator does not know.
+    """
     import numpy as np
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    proto = onnx.load(str(model.path)) if model.path is not None else onnx.ModelProto.FromString(model.proto_bytes())
+    names = [*model.values]
+    feeds = model.feeds(data)
+    try:
+        with np.errstate(all="ignore"):
+            run = ReferenceEvaluator(proto)
+            results = run.run(names, feeds)
+    except Exception as error:  # it raises whatever its operators raise
+        raise UnsupportedError(f"ONNX's reference evaluator gave up: {type(error).__name__}: {error}") from None
+    return feeds | dict(zip(names, results, strict=True))
+
+
+def answer(model: AnyModel, data: Mapping[str, Any], *, timeout: float | None = None) -> dict[str, Any]:
+    """What ``predict`` answers, computed by the reference; for ONNX models by ONNX's own, without a time limit."""
+    import numpy as np
+
+    from ..onnx_model import OnnxModel
+
+    if isinstance(model, OnnxModel):
+        found = onnx_blobs(model, data)
+        return model.decode({info.name: found[info.name] for info in model.proto.graph.output})
 
     names = model.blob_outputs()
     found = blobs(model, data, keep=names, timeout=timeout)

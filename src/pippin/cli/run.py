@@ -12,7 +12,7 @@ import click
 from .values import PICTURES
 
 if TYPE_CHECKING:
-    from ..coreml.model import Model
+    from ..loading import AnyModel
 
 CHUNK = 32
 """Pictures that are opened and run together."""
@@ -37,7 +37,7 @@ def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv
     resize: str | None, engine: str, threads: int | None, timeout: float | None, max_memory: int | None,
     device: str | None,
 ) -> None:  # fmt: skip
-    """Runs MODEL, a Core ML or an NNRt model, and prints its answer.
+    """Runs MODEL, a Core ML, ONNX or NNRt model, and prints its answer.
 
     Values are pictures, .npy, .npz or .json files, or numbers (1,2,3 or [[1,2],[3,4]]). The name may be left out where
     the model has one input. Several pictures are run one after the other.
@@ -83,7 +83,7 @@ def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv
         click.echo(answers.as_text(answer, top))
 
 
-def _pictures(words: tuple[str, ...], net: Model) -> list[str]:
+def _pictures(words: tuple[str, ...], net: AnyModel) -> list[str]:
     """The words, if each is a picture (or a folder of them) for the only input that must be given."""
     wanted = [entry for entry in net.inputs.values() if not entry.optional and entry.default is None]
     if len(wanted) != 1 or wanted[0].kind != "image":
@@ -101,7 +101,7 @@ def _pictures(words: tuple[str, ...], net: Model) -> list[str]:
     return found
 
 
-def _sized(value: Any, net: Model, name: str, rule: str | None) -> Any:
+def _sized(value: Any, net: AnyModel, name: str, rule: str | None) -> Any:
     if rule is None or net.inputs[name].kind != "image" or not isinstance(value, (str, Path)):
         return value
     from ..coreml.pictures import fitted
@@ -109,7 +109,7 @@ def _sized(value: Any, net: Model, name: str, rule: str | None) -> Any:
     return fitted(value, net.inputs[name], rule)
 
 
-def _predictor(net: Model, engine: str, timeout: float | None) -> Callable[[list[Any]], list[dict[str, Any]]]:
+def _predictor(net: AnyModel, engine: str, timeout: float | None) -> Callable[[list[Any]], list[dict[str, Any]]]:
     if engine == "onnxruntime":
         return lambda items: net.predict(items, timeout)
     from ..analysis import reference
@@ -118,7 +118,7 @@ def _predictor(net: Model, engine: str, timeout: float | None) -> Callable[[list
 
 
 def _many(
-    net: Model, pictures: list[str], resize: str | None, engine: str, timeout: float | None,
+    net: AnyModel, pictures: list[str], resize: str | None, engine: str, timeout: float | None,
     style: tuple[bool, bool, int],
 ) -> None:  # fmt: skip
     """Runs pictures in chunks; answers are printed as they come, a bar on the terminal shows how far it is."""

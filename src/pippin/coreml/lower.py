@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +20,8 @@ from .draws import Draw
 from .lowering import LAYERS, Blob, Context
 from .weights import Weights
 
+Finish = Callable[[Context, str, Blob], Blob]
+"""Is given every blob that a layer makes, by name, and answers with the one that other layers read."""
 NO_LOWERING: dict[str, str] = {}
 """Layer kinds that are not lowered, each with the reason."""
 
@@ -45,6 +47,7 @@ class Lowerer:
         self.g = g
         self.blobs = blobs
         self.outputs = outputs
+        self.finish: Finish | None = None
         self.named: dict[str, Value] = {}
         # for layers that hold networks, see control_flow
         self.root: Any = None
@@ -74,6 +77,7 @@ class Lowerer:
         """A run for a network of that many layers inside this one, into its graph ``g``, with blobs of its own."""
         inner = Lowerer(g, {name: blob.copy() for name, blob in self.blobs.items()}, self.outputs)
         inner.root, inner.shared, inner.in_body, inner.depth = self.root, self.flow(), self.in_body, self.depth + 1
+        inner.finish = self.finish
         control_flow.spend(self.flow(), layers, inner.depth)
         return inner
 
@@ -113,6 +117,8 @@ class Lowerer:
             g.layer = before
         if len(outputs) != len(layer.output):
             raise CheckError(f"the layer must have {len(outputs)} outputs, got {len(layer.output)}")
+        if self.finish is not None:
+            outputs = [self.finish(g, name, blob) for name, blob in zip(layer.output, outputs, strict=True)]
         made = {id(node) for node in g.graph.nodes[first:]}
         for name, blob in zip(layer.output, outputs, strict=True):
             # what a layer passes through keeps its name
@@ -208,6 +214,8 @@ def lower(
     prepare: Any = None,
     feeds: list[Draw] | None = None,
     outputs: Iterable[str] | None = None,
+    finish: Finish | None = None,
+    trained: Callable[[Context, Any, Sequence[int], str], Value] | None = None,
 ) -> tuple[Context, Lowerer]:
     """Lowers ``network``.
 
@@ -216,10 +224,12 @@ def lower(
     ``prepare(g, name, value)`` may emit preprocessing; it returns the value that the network gets.
     ``feeds`` is filled with the extra inputs that want fresh random numbers on each run; without it there are none.
     ``outputs`` are the blobs that are wanted, so that others need not leave branches and loops; None: any.
+    ``finish`` may put something behind each blob, those of the inputs too.
+    ``trained`` gives the values of weights in layers that are marked as updatable; without it all are constants.
     """
     g = Context("network")
     g.adopt(weights, custom or {}, rank5)
-    g.feeds = feeds
+    g.feeds, g.trained = feeds, trained
     blobs: dict[str, Blob] = {}
     for name, shape in inputs.items():
         # ONNX's shape inference ends the process on a negative size
@@ -228,10 +238,13 @@ def lower(
         value = g.input(name, "float32", shape)
         if prepare:
             value = prepare(g, name, value)
-        if rank5 and len(shape) == 4:
+        if rank5 and value.rank == 4:
             blobs[name] = Blob(flat=value, lead=[1, g.size(value, 0)])
         else:
             blobs[name] = Blob(nd=value)
+        if finish is not None:
+            blobs[name] = finish(g, name, blobs[name])
     lowerer = Lowerer(g, blobs, outputs)
+    lowerer.finish = finish
     lowerer.network(network)
     return g, lowerer

@@ -25,9 +25,9 @@ def describe(model: Model) -> dict[str, Any]:
         "specificationVersion": document.model.specificationVersion,
         "updatable": bool(document.model.isUpdatable),
         "metadata": model.metadata,
-        "inputs": [_feature(entry) for entry in model.inputs.values()],
-        "outputs": [_feature(entry) for entry in model.outputs.values()],
-        "trainingInputs": [_feature(entry) for entry in model.training_inputs.values()],
+        "inputs": [feature_fields(entry) for entry in model.inputs.values()],
+        "outputs": [feature_fields(entry) for entry in model.outputs.values()],
+        "trainingInputs": [feature_fields(entry) for entry in model.training_inputs.values()],
         "preprocessing": [_preprocessing(model, entry) for entry in network.preprocessing],
         "mapping": "legacy rank 5 [sequence, batch, channel, height, width]" if model.legacy else "exact",
         "labels": model.labels,
@@ -36,7 +36,8 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
-def _feature(entry: Any) -> dict[str, Any]:
+def feature_fields(entry: Any) -> dict[str, Any]:
+    """An input or output as plain data; what it does not have is left out."""
     fields = {
         "name": entry.name,
         "kind": entry.kind,

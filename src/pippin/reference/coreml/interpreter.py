@@ -32,6 +32,7 @@ class Interpreter:
     custom          functions for custom layers by class name
     max_iterations  how many loop iterations one run may take in all
     max_elements    how many numbers all blobs together may hold at a time
+    rounding        what becomes of each blob before others read it, to see what a narrower type would do
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Interpreter:
         custom: Mapping[str, Callable[..., Any]] | None = None,
         max_iterations: int = 1_000_000,
         max_elements: int = 1 << 30,
+        rounding: Callable[[Array], Array] | None = None,
     ) -> None:
         if isinstance(source, Document):
             self.network, self.weights = source.network, Weights(source.views)
@@ -50,6 +52,7 @@ class Interpreter:
         self.custom = dict(custom or {})
         self.max_iterations = max_iterations
         self.max_elements = max_elements
+        self.rounding = rounding
 
     def run(
         self, blobs: Mapping[str, ArrayLike], *, keep: Iterable[str] | None = None, timeout: float | None = None
@@ -123,6 +126,8 @@ class _Run:
     def _put(self, name: str, value: Array) -> None:
         if name in self.blobs:
             self.drop(name)
+        if self.owner.rounding is not None:
+            value = self.owner.rounding(value)
         self.blobs[name] = value
         self.elements += value.size
         if self.elements > self.owner.max_elements:

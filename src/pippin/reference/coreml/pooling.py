@@ -26,14 +26,15 @@ def pooling(context: Context, params: Any, x: Array) -> Array:
     need_rank(x, 4)
     kind = enum(params, "type")
     size = x.shape[-2], x.shape[-1]
-    kernel, stride = pair(params.kernelSize, 3, "kernelSize"), pair(params.stride, 1, "stride")
     pads: Pads = (0, 0), (0, 0)
-    if params.globalPooling:
+    if params.globalPooling:  # then nobody looks at kernelSize, where real files have [0, 0]
         kernel, stride = size, (1, 1)
-    elif choice(params, "PoolingPaddingType") == "includeLastPixel":
-        pads = complete_pads(params.includeLastPixel.paddingAmounts, size, kernel, stride)
     else:
-        pads = padding(params, "PoolingPaddingType", size, kernel, stride)
+        kernel, stride = pair(params.kernelSize, 3, "kernelSize"), pair(params.stride, 1, "stride")
+        if choice(params, "PoolingPaddingType") == "includeLastPixel":
+            pads = complete_pads(params.includeLastPixel.paddingAmounts, size, kernel, stride)
+        else:
+            pads = padding(params, "PoolingPaddingType", size, kernel, stride)
     cells = fold(x)
     if kind == "MAX":
         y = slide(cells, kernel, stride, pads, -np.inf, np.max)

@@ -126,9 +126,12 @@ def stack(context: Context, params: Any, *inputs: Array) -> Array:
 def concat_nd(context: Context, params: Any, *inputs: Array) -> Array:
     """The inputs one after the other along ``axis``, or taking turns (``interleave``).
 
-    interleave: y[k::n] = x_k along the axis, for n inputs of one shape. Source: ConcatNDLayerParams.
+    interleave: y[k::n] = x_k along the axis, for n inputs of one shape. A scalar has any rank: real files join [1] to
+    [1,1]. Source: ConcatNDLayerParams.
     """
     _several(inputs)
+    ranks = [x.ndim for x in inputs if x.size != 1] or [min(x.ndim for x in inputs)]
+    inputs = tuple(x.reshape((1,) * ranks[0]) if x.size == 1 else x for x in inputs)
     first = inputs[0].shape
     axis = as_axis(params.axis, len(first))
     if params.interleave:
