@@ -62,6 +62,9 @@ CASES += [
         both("strides beyond the kernel", {"kernelSize": [1, 2], "strides": [3, 4]}),
         both("pads of four sizes", {"kernelSize": [3, 4], "strides": [1, 2], "pad": [0, 2, 1, 3]}),
         both("negative numbers, pads", {"kernelSize": [3, 4], "pad": [2, 1, 3, 1]}, NEGATIVE),
+        both(
+            "a pad as large as the kernel", {"kernelSize": [2, 2], "strides": [3, 3], "pad": [0, 2, 0, 2]}, (1, 4, 4, 2)
+        ),
         both("SAME", {"kernelSize": [3, 3], "padMode": PadMode.SAME}),
         both("SAME, even kernel, strides", {"kernelSize": [2, 4], "strides": [2, 3], "padMode": PadMode.SAME}),
         both("SAME, negative numbers", {"kernelSize": [3, 4], "strides": [2, 2], "padMode": PadMode.SAME}, NEGATIVE),

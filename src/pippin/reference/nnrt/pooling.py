@@ -29,8 +29,7 @@ def windows(p: Any, x: Array) -> tuple[Windows, Windows]:
         size = x.shape[1 + axis]
         before, after = pads_of(p.padMode, listed, size, kernel[axis], strides[axis], axis)
         rest = size + before + after - kernel[axis]
-        fits = max(before, after) < kernel[axis]
-        require(fits, f"pad {[before, after]} makes a window that holds nothing but padding")
+        require(before < kernel[axis], f"pad {[before, after]} makes a window that holds nothing but padding")
         up = p.roundMode == RoundMode.CEIL and p.padMode != PadMode.SAME
         length = max(1, (-(-rest // strides[axis]) if up else rest // strides[axis]) + 1)
         require(length <= MAX_WINDOWS, f"dims of the result are too large, got {length} windows")
