@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from cases.passes import ROWS, Row, batchnorm, conv, random
 
+from cases.passes import ROWS, Row, batchnorm, conv, random
 from pippin.graph import passes
 from pippin.graph.builder import Builder
 from pippin.graph.ir import Graph, Node, Value

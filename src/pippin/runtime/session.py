@@ -44,8 +44,7 @@ class Session:
         settings = ort.SessionOptions()
         settings.log_severity_level = LOG_SEVERITY
         # a pool of its own that stops spinning when a run ends: several sessions in a process do not fight for cores
-        settings.add_session_config_entry("session.force_spinning_stop", "1")
-        for key, value in (options or {}).items():
+        for key, value in ({"session.force_spinning_stop": "1"} | dict(options or {})).items():
             settings.add_session_config_entry(key, value)
         if threads is not None:
             settings.intra_op_num_threads = threads
