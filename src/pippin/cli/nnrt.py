@@ -14,6 +14,68 @@ def command() -> None:
 
 
 @command.command()
+@click.option("--device", help="A device of this machine, as `pippin devices` lists them (default: the first).")
+@click.option("--target", metavar="MODULE:OBJECT", help="An object of yours, or what makes one, in Python.")
+@click.option("--group", "groups", multiple=True, help="Only this group of cases; may be given several times.")
+@click.option("--only", "patterns", multiple=True, metavar="PATTERN", help="Only cases whose name has this in it.")
+@click.option("--tolerance", default=1e-4, show_default=True, help="Largest difference, absolute plus relative.")
+@click.option("--timeout", default=60.0, show_default=True, help="Seconds after which a case counts as hung.")
+@click.option("--all", "everything", is_flag=True, help="Print the cases that pass as well.")
+@click.option("--trace", is_flag=True, help="Name each case on stderr before it runs: the last one is what crashed.")
+@click.option("--list", "listing", is_flag=True, help="Print the cases and run nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.pass_context
+def conformance(
+    context: click.Context, device: str | None, target: str | None, groups: tuple[str, ...], patterns: tuple[str, ...],
+    tolerance: float, timeout: float, everything: bool, trace: bool, listing: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Runs a suite against an NNRt device and prints how each group of cases came out.
+
+    Exits with 1 if a case fails. The object behind --target has the methods of the interface, with return codes first
+    in what they answer, or those of pippin.nnrt.Device.
+
+    \b
+    pippin nnrt conformance
+    pippin nnrt conformance --target mydriver:Device --group codes --group buffers
+    """
+    from ..nnrt.conformance import GROUPS, all_cases, run_suite
+    from ..nnrt.conformance.target import resolve
+    from ..report.progress import progress
+    from .nnrt_model import choose
+
+    unknown = [group for group in groups if group not in GROUPS]
+    if unknown:
+        raise click.UsageError(f"there is no group {unknown[0]!r}. Groups: {', '.join(GROUPS)}.")
+    if device is not None and target is not None:
+        raise click.UsageError("--device and --target exclude each other")
+    chosen = all_cases(groups, patterns)
+    if not chosen:
+        raise click.UsageError(f"no case matches {', '.join(map(repr, patterns))}")
+    if listing:
+        for case in chosen:
+            click.echo(f"{case.group}/{case.name}")
+        return
+    under_test = choose(device) if target is None else resolve(target)
+    with progress(len(chosen), "cases") as advance:
+        outcome = run_suite(
+            under_test,
+            groups=groups,
+            patterns=patterns,
+            tolerance=tolerance,
+            timeout=timeout,
+            progress=lambda case: _step(case, advance, trace),
+        )
+    click.echo(json.dumps(outcome.to_dict()) if as_json else "\n".join(outcome.lines(everything=everything)))
+    context.exit(0 if outcome.ok else 1)
+
+
+def _step(case: Any, advance: Any, trace: bool) -> None:
+    if trace:
+        click.echo(f"{case.group}/{case.name}", err=True)
+    advance(1)
+
+
+@command.command()
 @click.argument("model", type=click.Path())
 @click.option("--device", help="The device to ask, as `pippin devices` lists them.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
