@@ -1,5 +1,7 @@
 """Makes the files in ``examples/``: a digit classifier, the same with 4-bit weights, and pictures to try it on.
 
+For training: the same classifier with random weights, updatable, and the digits it is to be trained and tried on.
+
 python tools/make_examples.py           needs scikit-learn, which carries the digits
 
 The network is trained here in NumPy, so that nothing else is needed: two convolutions with max pooling and a dense
@@ -183,6 +185,46 @@ def _convolution(network: Any, name: str, source: str, channels: int, out: int, 
     return f"{name}_pool"
 
 
+def updatable(original: Any) -> Any:
+    """A copy that is updatable: all layers with weights, cross entropy, Adam."""
+    result = schema.Model.FromString(original.SerializeToString())
+    result.specificationVersion = 4
+    result.isUpdatable = True
+    about = result.description.metadata
+    about.shortDescription = "Learns to recognise a handwritten digit, white on black, in a 16x16 grayscale picture."
+    del about.userDefined["accuracy on held-out digits"]
+    training = result.description.trainingInput
+    training.add(name="image", shortDescription="a digit, white on black").type.CopyFrom(
+        result.description.input[0].type
+    )
+    training.add(name="digit", shortDescription="which digit it is").type.int64Type.SetInParent()
+    network = result.neuralNetworkClassifier
+    for layer in network.layers:
+        kind = layer.WhichOneof("layer")
+        if kind in ("convolution", "innerProduct"):
+            params = getattr(layer, kind)
+            layer.isUpdatable = params.weights.isUpdatable = params.bias.isUpdatable = True
+    update = network.updateParams
+    loss = update.lossLayers.add(name="loss").categoricalCrossEntropyLossLayer
+    loss.input, loss.target = "probabilities", "digit"
+    adam = update.optimizer.adamOptimizer
+    for name, value, most in (
+        ("learningRate", 1e-3, 1.0),
+        ("beta1", 0.9, 1.0),
+        ("beta2", 0.999, 1.0),
+        ("eps", 1e-8, 1.0),
+    ):
+        parameter = getattr(adam, name)
+        parameter.defaultValue, parameter.range.minValue, parameter.range.maxValue = value, 0.0, most
+    adam.miniBatchSize.defaultValue = 32
+    adam.miniBatchSize.set.values.extend([8, 16, 32, 64, 128])
+    update.epochs.defaultValue = 30
+    update.epochs.range.minValue, update.epochs.range.maxValue = 1, 100
+    update.shuffle.defaultValue = True
+    update.seed.defaultValue = 7
+    return result
+
+
 def quantise(original: Any, bits: int) -> Any:
     """A copy whose weights are indices into tables of ``2**bits`` values, found by k-means."""
     from sklearn.cluster import KMeans
@@ -214,6 +256,11 @@ def main() -> None:
     full = model(net, accuracy)
     save(full, EXAMPLES / "digits.mlmodel")
     save(quantise(full, 4), EXAMPLES / "digits-4bit.mlmodel")
+    save(updatable(model(Net(1), 0.0)), EXAMPLES / "digits-untrained.mlmodel")
+    parts = {"train": ~held, "held-out": held}
+    columns: dict[str, NDArray[Any]] = {"image": pictures[:, 0].astype(np.uint8), "digit": target.astype(np.int32)}
+    arrays = {f"{part}/{name}": column[rows] for part, rows in parts.items() for name, column in columns.items()}
+    np.savez_compressed(EXAMPLES / "digits.npz", **arrays)
     right = net.forward(x)[0].argmax(1) == target
     for digit in range(10):
         # the first held-out picture that is recognised: the pictures show how to use the network, not how good it is

@@ -1,0 +1,80 @@
+"""Checkpoints: everything that training needs to go on as if it had not been interrupted, in one file.
+
+A file is an .npz archive: the arrays of the state, and a text of JSON with the place in the data, the history and what
+the training was started with. It is written beside its name and then renamed, so that it is whole at any moment.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import files
+from ..errors import InputError, ReadError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+VERSION = 1
+_ABOUT = "pippin checkpoint"
+
+
+@dataclass
+class Checkpoint:
+    """``epoch`` and ``batch`` are those to go on with, ``step`` counts updates; ``sums`` are those of this epoch."""
+
+    arrays: dict[str, NDArray[Any]]
+    settings: dict[str, Any]
+    model: str
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    sums: dict[str, Any] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    def save(self, path: Path) -> None:
+        """Writes the checkpoint, all or nothing."""
+        about = {key: value for key, value in vars(self).items() if key != "arrays"}
+        text = json.dumps({"version": VERSION, **about}).encode()
+        buffer = io.BytesIO()
+        np.savez(buffer, **{_ABOUT: np.frombuffer(text, np.uint8), **self.arrays})  # type: ignore[arg-type]
+        files.write(path, [buffer.getbuffer()])
+
+    @classmethod
+    def load(cls, path: Path) -> Checkpoint:
+        """Reads a checkpoint. Raises ``ReadError`` for what is none."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            about = json.loads(bytes(arrays.pop(_ABOUT).tobytes()))
+            version = about.pop("version")
+            if version != VERSION:
+                raise ReadError(f"the checkpoint is of version {version}, this is version {VERSION}", where=str(path))
+            return cls(arrays=arrays, **about)
+        except ReadError:
+            raise
+        except OSError as error:
+            raise ReadError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError) as error:
+            raise ReadError(f"is no checkpoint: {error}", where=str(path)) from None
+
+    def check(self, settings: dict[str, Any], model: str, arrays: dict[str, NDArray[Any]], path: Path) -> None:
+        """Raises ``InputError`` unless the checkpoint belongs to this training; more epochs are no difference."""
+        if self.model != model:
+            raise InputError("the checkpoint is of another model", where=str(path))
+        for key, value in settings.items():
+            if key != "epochs" and self.settings.get(key) != value:
+                raise InputError(
+                    f"the checkpoint was made with {key} {self.settings.get(key)}, now it is {value}", where=str(path)
+                )
+        shapes = {name: array.shape for name, array in arrays.items()}
+        own = {name: array.shape for name, array in self.arrays.items()}
+        if own != shapes or any(array.dtype != np.float32 for array in self.arrays.values()):
+            raise InputError("the checkpoint holds other weights than the model", where=str(path))

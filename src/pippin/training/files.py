@@ -1,0 +1,291 @@
+"""Training data in files: folders of pictures by class, CSV, NPZ and Parquet. None is read as a whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, UnsupportedError
+from .data import Arrays, Source
+from .encode import Column
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..coreml.features import Feature
+    from ..coreml.model import Model
+
+PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
+SPOOL = 64 << 20
+"""Bytes above which a compressed array is unpacked to a temporary file instead of into memory."""
+
+
+def open_path(path: Path, model: Model, targets: Sequence[str]) -> Source:
+    """The source in a file or folder. ``file.npz:part`` stands for the arrays whose names begin with ``part/``."""
+    part = ""
+    if not path.exists() and ":" in path.name:
+        name, _, part = path.name.rpartition(":")
+        path = path.with_name(name)
+    if not path.exists():
+        raise InputError("there is no such file or folder", where=str(path))
+    try:
+        if path.is_dir():
+            return Folder(path, model, targets)
+        kind = path.suffix.lower()
+        if part and kind != ".npz":
+            raise InputError(f"only .npz files have parts, got {part!r}", where=str(path))
+        if kind in (".csv", ".tsv"):
+            return Csv(path, model, targets)
+        if kind == ".npz":
+            return npz(path, part)
+        if kind == ".parquet":
+            return Parquet(path, model)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
+    raise UnsupportedError(
+        f"training data must be a folder or a .csv, .tsv, .npz or .parquet file, got {kind or 'no ending'}",
+        where=str(path),
+    )
+
+
+class Folder:
+    """One folder of pictures for each class: the folder's name is the label."""
+
+    def __init__(self, path: Path, model: Model, targets: Sequence[str]) -> None:
+        pictures = [name for name, entry in model.inputs.items() if entry.kind == "image"]
+        if len(model.inputs) != 1 or not pictures:
+            raise InputError("a folder of pictures is for models with one input, a picture", where=str(path))
+        self.name = pictures[0]
+        # a classifier knows its labels; others number their classes
+        self.target = targets[-1]
+        self.files: list[Path] = []
+        self.labels: list[str] = []
+        for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
+            found = sorted(file for file in folder.rglob("*") if file.suffix.lower() in PICTURES)
+            self.files += found
+            self.labels += [folder.name] * len(found)
+        if not self.files:
+            raise InputError(
+                "the folder must hold one folder of pictures for each class, found no picture", where=str(path)
+            )
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def take(self, rows: NDArray[np.int64]) -> dict[str, Column]:
+        numbers = rows.tolist()
+        return {self.name: [self.files[row] for row in numbers], self.target: [self.labels[row] for row in numbers]}
+
+
+class Csv:
+    """A table with a header. Only the places of its rows are held in memory.
+
+    A column bears the name of a feature. Multi-arrays of more than one number are columns ``name[0]``, ``name[1]``,
+    … (or ``name_0`` or ``name.0``), or one column of numbers with spaces between them; pictures are paths, relative to
+    the file. Other columns are left out.
+    """
+
+    def __init__(self, path: Path, model: Model, targets: Sequence[str]) -> None:
+        self.path = path
+        self.delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        with path.open("rb") as file:
+            counted = _Lines(file)
+            reader = self._reader(counted)
+            try:
+                header = [name.strip().removeprefix("\ufeff") for name in next(reader, [])]
+                offsets = [counted.position]
+                for row in reader:
+                    if not any(cell.strip() for cell in row):
+                        offsets[-1] = counted.position
+                        continue
+                    if len(row) != len(header):
+                        raise InputError(
+                            f"row {len(offsets)} must have {len(header)} cells like the header, got {len(row)}",
+                            where=str(path),
+                        )
+                    offsets.append(counted.position)
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise InputError(f"is no table: {error}", where=str(path)) from None
+        self.offsets = np.array(offsets[:-1], np.int64)
+        if not len(self.offsets):
+            raise InputError("the table must have a header and at least one row", where=str(path))
+        self.picks = _columns(header, model, targets, str(path))
+
+    def _reader(self, lines: Any) -> Any:
+        return csv.reader(lines, delimiter=self.delimiter)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def take(self, rows: NDArray[np.int64]) -> dict[str, Column]:
+        cells = []
+        with self.path.open("rb") as file:
+            for row in rows.tolist():
+                file.seek(int(self.offsets[row]))
+                cells.append(next(self._reader(_Lines(file))))
+        return {pick.name: [pick.value(row, self.path) for row in cells] for pick in self.picks}
+
+
+class _Lines:
+    """The lines of a binary file as text, and the place of the next one."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.position = file.tell()
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.file.readline(1 << 24):
+            self.position += len(line)
+            yield line.decode("utf-8")
+
+
+class _Pick:
+    """The cells of a row that make one feature."""
+
+    def __init__(self, name: str, places: list[int], entry: Feature | None) -> None:
+        self.name, self.places, self.entry = name, places, entry
+
+    def value(self, row: Sequence[str], path: Path) -> Any:
+        cells = [row[place].strip() for place in self.places]
+        if self.entry is not None and self.entry.kind == "image" and len(cells) == 1:
+            return path.parent / cells[0]
+        try:
+            words = cells if len(cells) > 1 else cells[0].split()
+            numbers = np.array([float(word) for word in words], np.float32)
+        except ValueError:
+            if self.entry is None and len(cells) == 1:
+                return cells[0]  # a label
+            raise InputError(f"{' '.join(cells)!r} is no number", where=f"{path}: column {self.name!r}") from None
+        if self.entry is None:
+            # a label that is a number stays as it is written
+            return cells[0] if len(cells) == 1 and len(words) == 1 else numbers
+        if self.entry.kind == "image":
+            assert self.entry.size is not None
+            width, height = self.entry.size
+            shape = (height, width) if numbers.size == width * height else (height, width, 3)
+            return numbers.reshape(shape) if numbers.size == math.prod(shape) else numbers
+        return numbers.reshape(self.entry.shape or ()) if numbers.size == math.prod(self.entry.shape or ()) else numbers
+
+
+def _columns(header: Sequence[str], model: Model, targets: Sequence[str], where: str) -> list[_Pick]:
+    picks = []
+    for name in [*model.inputs, *(name for name in targets if name not in model.inputs)]:
+        places = [place for place, column in enumerate(header) if column == name]
+        for form in ("{}[{}]", "{}_{}", "{}.{}"):
+            if not places:
+                numbers = {form.format(name, number): number for number in range(len(header))}
+                found = {numbers[column]: place for place, column in enumerate(header) if column in numbers}
+                first = min(found, default=0)
+                if first in (0, 1) and sorted(found) == list(range(first, first + len(found))):
+                    places = [found[number] for number in sorted(found)]
+        if places:
+            picks.append(_Pick(name, places, model.inputs.get(name)))
+    if not picks:
+        wanted = ", ".join(repr(name) for name in (*model.inputs, targets[-1]))
+        raise InputError(
+            f"the header must name the features {wanted}, it names {', '.join(map(repr, header[:8]))}",
+            where=where,
+            hint="the first line of the file must be the header",
+        )
+    return picks
+
+
+def npz(path: Path, part: str = "") -> Arrays:
+    """An archive of arrays by feature name. Stored arrays are mapped, compressed ones unpacked, large ones to disk."""
+    columns: dict[str, Any] = {}
+    try:
+        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+            members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
+            for info in members:
+                name = info.filename[:-4]
+                if part and not name.startswith(f"{part}/"):
+                    continue
+                columns[name.removeprefix(f"{part}/")] = _member(archive, info, file, path)
+            if not columns:
+                names = ", ".join(info.filename[:-4] for info in members) or "nothing"
+                raise InputError(f"the archive must hold arrays{f' of the part {part!r}' if part else ''}, got {names}")
+        return Arrays(columns)
+    except InputError as error:
+        raise error.at(str(path)) from None
+    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError, zlib.error) as error:
+        raise InputError(f"is no archive of arrays: {error}", where=str(path)) from None
+
+
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: IO[bytes], path: Path) -> Any:
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(member)
+        header = member.tell()
+        if dtype.hasobject:
+            raise InputError("arrays of Python objects are not read", where=f"array {info.filename[:-4]!r}")
+        size = math.prod(shape) * dtype.itemsize
+        if header + size != info.file_size:
+            raise InputError(f"must hold {size:,} bytes, holds {info.file_size - header:,}", where=info.filename)
+        if info.compress_type == zipfile.ZIP_STORED and size:
+            # a local header of 30 bytes, then name and extra field, whose lengths it gives
+            file.seek(info.header_offset + 26)
+            lengths = int.from_bytes(file.read(2), "little") + int.from_bytes(file.read(2), "little")
+            start = info.header_offset + 30 + lengths + header
+            return np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C")
+        if size <= SPOOL:
+            data = np.frombuffer(bytearray(member.read()), dtype)
+            return data.reshape(shape, order="F" if fortran else "C")
+        spool = tempfile.TemporaryFile()  # noqa: SIM115 - the map keeps it alive
+        while block := member.read(1 << 20):
+            spool.write(block)
+        spool.flush()
+        return np.memmap(spool, dtype, "r", 0, shape, "F" if fortran else "C")
+
+
+class Parquet:
+    """A table of columns, read in blocks of rows. Pictures are paths relative to the file, or their files' bytes."""
+
+    BLOCK = 1024
+
+    def __init__(self, path: Path, model: Model) -> None:
+        try:
+            import pyarrow.parquet as parquet
+        except ImportError:
+            raise UnsupportedError(
+                "reading Parquet needs PyArrow", where=str(path), hint="pip install pyarrow"
+            ) from None
+        self.path = path
+        self.images = {name for name, entry in model.inputs.items() if entry.kind == "image"}
+        self.shapes = {name: entry.shape for name, entry in model.inputs.items() if entry.shape}
+        try:
+            self.file = parquet.ParquetFile(path)
+        except Exception as error:  # PyArrow's errors are its own
+            raise InputError(f"is no Parquet file: {str(error).splitlines()[0]}", where=str(path)) from None
+        if not self.file.metadata.num_rows:
+            raise InputError("there is no sample to train on", where=str(path))
+
+    def rows(self, order: np.random.Generator | None) -> Iterator[Mapping[str, Any]]:
+        groups = np.arange(self.file.num_row_groups)
+        if order is not None:
+            groups = order.permutation(groups)
+        for group in groups.tolist():
+            for block in self.file.iter_batches(self.BLOCK, row_groups=[group]):
+                for row in block.to_pylist():
+                    yield {name: self._value(name, value) for name, value in row.items()}
+
+    def _value(self, name: str, value: Any) -> Any:
+        if name in self.images:
+            value = value.get("bytes") or value.get("path") if isinstance(value, dict) else value
+            if isinstance(value, bytes):
+                return io.BytesIO(value)
+            return self.path.parent / value if isinstance(value, str) else np.asarray(value, np.float32)
+        if isinstance(value, list):
+            array = np.asarray(value, np.float32)
+            shape = self.shapes.get(name)
+            return array.reshape(shape) if shape and array.size == math.prod(shape) else array
+        return value

@@ -1,0 +1,386 @@
+"""One step of training as one graph: forward, loss, backward and update; and one of evaluation.
+
+A mini-batch is laid out in one of three ways, the first that serves:
+
+"join"   the samples lie along the batch axis of the network: [N,C,H,W] in legacy networks, a leading 1 elsewhere
+"stack"  the samples lie along a new first axis
+"each"   the network runs sample by sample, in a Scan that adds up the gradients: always right, and slower
+
+"join" and "stack" are taken only where they are sure to be, or measured to be, the same function.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..coreml import batch as batching
+from ..coreml import preprocess
+from ..coreml.draws import Draw
+from ..coreml.features import ImageInput
+from ..coreml.lower import lower, place
+from ..coreml.model import Model
+from ..errors import CheckError, PippinError, UnsupportedError
+from ..graph.builder import Builder
+from ..graph.gradient import prune, vjp
+from ..graph.ir import Graph, Value
+from ..graph.write import write
+from ..runtime.pieces import FUNCTION
+from ..runtime.session import Session
+from . import losses
+from .parameters import Parameters
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+log = logging.getLogger("pippin")
+
+TARGET = "target of the loss"
+Shapes = Sequence[tuple[int, ...]]
+
+
+class Problem:
+    """A network with its loss: what is trained, and graphs for batches of any size.
+
+    ``shapes`` are those of the input blobs of one sample, in the order of the model's inputs.
+    """
+
+    def __init__(self, model: Model, settings: Settings, shapes: Shapes, threads: int | None = None) -> None:
+        self.model = model
+        self.settings = settings
+        self.shapes = [tuple(shape) for shape in shapes]
+        self.threads = threads
+        self.parameters = Parameters(model.weights)
+        self.target_shape: tuple[int, ...] = ()
+        self.classes = 0
+        # one sample: finds the parameters and refuses what cannot be trained
+        sample = _Network(self, self.shapes, 1, None)
+        sample.gradients()
+        self.target_shape, self.classes = sample.target_shape, sample.classes
+        self.layout = self._layout()
+        log.info("samples of a batch: %s", self.layout)
+
+    def _layout(self) -> str:
+        if self.model.legacy and not batching.reason(self.model):
+            return "join"
+        for layout in ("join", "stack"):
+            try:
+                if self._same(layout):
+                    return layout
+            except PippinError as error:
+                log.debug("batches cannot %s: %s", layout, error)
+        return "each"
+
+    def _same(self, layout: str) -> bool:
+        """Whether a batch of three different samples gives what they give one by one."""
+        random, count = np.random.default_rng(0), 3
+        if any(shape and 0 in shape for shape in self.shapes):
+            return False
+        # pixels, or small whole numbers, which suit embeddings too
+        largest = [256 if isinstance(self.model.encoder(name), ImageInput) else 2 for name in self.model.inputs]
+        inputs = [
+            random.integers(0, most, (count, *shape)).astype(np.float32)
+            for most, shape in zip(largest, self.shapes, strict=True)
+        ]
+        together = _Network(self, self.batch_shapes(layout, count), count, None).judged(
+            [[self.joined(x, layout) for x in inputs]]
+        )[0]
+        parts = _Network(self, self.shapes, 1, None).judged([[x[i] for x in inputs] for i in range(count)])
+        wanted = np.stack([part.reshape(-1) for part in parts])
+        if together.size != wanted.size:
+            return False
+        return bool(np.allclose(together.reshape(count, -1), wanted, rtol=1e-4, atol=1e-5, equal_nan=True))
+
+    def batch_shapes(self, layout: str, count: int) -> list[tuple[int, ...]]:
+        """Shapes of the input blobs of ``count`` samples."""
+        return [joined_shape(shape, layout, count, self.model.legacy) for shape in self.shapes]
+
+    def joined(self, samples: NDArray[Any], layout: str) -> NDArray[Any]:
+        """Samples (N, …) in the form of a batch."""
+        (count, *shape) = samples.shape
+        target = joined_shape(tuple(shape), layout, count, self.model.legacy)
+        if self.model.legacy and len(shape) == 5 and layout == "join":
+            return np.ascontiguousarray(np.moveaxis(samples[:, :, 0], 0, 1)).reshape(target)
+        return samples.reshape(target)
+
+    # -- graphs --------------------------------------------------------------------------------------------------------
+
+    def training(self, count: int) -> Step:
+        """A step on ``count`` samples: updates weights and slots, and answers loss, hits and gradient norms."""
+        if self.layout == "each":
+            return _scanned(self, count, True)
+        network = _Network(self, self.batch_shapes(self.layout, count), count, [])
+        return _updating(self, network.g, network, network.gradients(), network.loss)
+
+    def gradients(self, count: int) -> Step:
+        """Loss and the gradient of every parameter, for ``count`` samples."""
+        if self.layout == "each":
+            return _scanned(self, count, True, update=False)
+        network = _Network(self, self.batch_shapes(self.layout, count), count, [])
+        return _told(self, network.g, network, network.gradients(), network.loss)
+
+    def evaluation(self, count: int) -> Step:
+        """Loss and hits of ``count`` samples."""
+        if self.layout == "each":
+            return _scanned(self, count, False)
+        network = _Network(self, self.batch_shapes(self.layout, count), count, [])
+        g, loss = network.g, network.loss
+        g.output(loss.value, "loss")
+        if loss.correct is not None:
+            g.output(loss.correct, "correct")
+        return Step(self, network.finished(), network.draws)
+
+
+def joined_shape(shape: tuple[int, ...], layout: str, count: int, legacy: bool) -> tuple[int, ...]:
+    """The shape of ``count`` blobs of ``shape`` in a batch."""
+    if layout != "join":
+        return (count, *shape)
+    axis = 1 if legacy and len(shape) == 5 else 0
+    if not shape or shape[axis] != 1:
+        raise UnsupportedError("the input has no batch axis of size 1")
+    return (*shape[:axis], count, *shape[axis + 1 :])
+
+
+class _Network:
+    """The lowered network with its loss, for blobs of given shapes."""
+
+    def __init__(self, problem: Problem, shapes: Shapes, count: int, draws: list[Draw] | None) -> None:
+        self.problem = problem
+        self.draws: list[Draw] = draws if draws is not None else []
+        self.values: dict[str, Value] = {}
+        model, settings = problem.model, problem.settings
+        steps = preprocess.steps(model.document.network, model.inputs)
+
+        def prepare(g: Any, name: str, value: Any) -> Any:
+            return preprocess.apply(g, steps.get(name, []), model.inputs[name], model.weights, value)
+
+        self.g, lowerer = lower(
+            model.document.network,
+            model.weights,
+            dict(zip(model.inputs, shapes, strict=True)),
+            rank5=model.legacy,
+            custom=model.custom_layers,
+            prepare=prepare,
+            outputs=[settings.input],
+            feeds=draws,
+            trained=self.trained,
+        )
+        g = self.g
+        self.inputs = g.graph.inputs[: len(model.inputs)]
+        blob = lowerer.blobs.get(settings.input)
+        if blob is None:
+            raise CheckError(f"the loss layer's input {settings.input!r} is made by no layer")
+        y = self.output = g.float(blob.values()[0])
+        if not y.static:
+            raise UnsupportedError("the shape of the loss layer's input must be known before the network runs")
+        with g.scope("loss", "the loss layer"):
+            if settings.loss == "cross entropy":
+                target = g.input(TARGET, np.int64, (count,))
+                self.loss = losses.cross_entropy(g, y, target)
+                self.classes = int(np.prod([int(dim) for dim in y.shape])) // count
+            else:
+                target = g.input(TARGET, np.float32, y.shape)
+                self.loss = losses.mean_squared_error(g, y, target)
+                self.classes = 0
+        self.target = target
+        self.target_shape = tuple(int(dim) for dim in y.shape)
+
+    def trained(self, g: Any, message: Any, shape: Sequence[int], field: str) -> Value:
+        """The graph's input that stands for weights."""
+        outermost: Builder = g
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        parameter = self.problem.parameters.add(g.layer, place(g.layer, 0), message, shape, field)
+        if parameter.name not in self.values:
+            self.values[parameter.name] = outermost.input(parameter.name, np.float32, tuple(shape))
+        return self.values[parameter.name]
+
+    def gradients(self) -> dict[str, Value]:
+        """The gradient of every parameter; raises where the loss depends on none, or not on one of them."""
+        if not self.values:
+            raise CheckError("no layer is marked with isUpdatable, so there is nothing to train")
+        for node in self.g.graph.walk():
+            if FUNCTION in node.attributes:
+                raise UnsupportedError(
+                    "a custom layer that is a function on arrays cannot be part of a network that is trained",
+                    where=node.where,
+                    hint="register a lowering for it instead",
+                )
+        found = vjp(self.g, [self.loss.seed], [self.loss.gradient], list(self.values.values()))
+        result = {}
+        for (name, _), gradient in zip(self.values.items(), found, strict=True):
+            if gradient is None:
+                where = self.problem.parameters.by_name[name].where
+                raise UnsupportedError(
+                    f"the loss does not depend on {name.rsplit('/', 1)[1]}", where=where, hint="train other layers"
+                )
+            result[name] = gradient
+        return result
+
+    def finished(self) -> Graph:
+        prune(self.g.graph)
+        return self.g.graph
+
+    def judged(self, batches: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
+        """What the loss judges, for several batches of inputs; nothing can be added to the graph after it."""
+        graph = self.g.graph
+        self.g.output(self.output, "judged")
+        prune(graph)
+        graph.inputs = [value for value in graph.inputs if _used(graph, value)]
+        session = Session(write(graph), threads=self.problem.threads)
+        weights = self.problem.parameters.values()
+        answers = []
+        for batch in batches:
+            given = dict(zip([value.name for value in self.inputs], batch, strict=True)) | weights
+            answers.append(session.run({name: given[name] for name in session.inputs})[0])
+        return answers
+
+
+def _updating(problem: Problem, g: Builder, network: _Network, gradients: dict[str, Value], loss: losses.Loss) -> Step:
+    """Appends the optimizer and the outputs of a training step."""
+    optimizer = problem.settings.optimizer
+    scalars = {name: g.input(name, np.float32, ()) for name in optimizer.scalars(1)}
+    g.output(loss.value, "loss")
+    if loss.correct is not None:
+        g.output(loss.correct, "correct")
+    norms = []
+    with g.scope("update", "the optimizer"):
+        for name, gradient in gradients.items():
+            w = network.values[name]
+            slots = [g.input(f"{name}:{index}", np.float32, w.shape) for index in range(optimizer.slots)]
+            new, kept = optimizer.emit(g, w, gradient, slots, scalars)
+            for value, target in zip((new, *kept), (name, *(slot.name for slot in slots)), strict=True):
+                g.output(value, f"next {target}")
+            norms.append(g.reshape(g.ReduceL2(gradient, None, keepdims=0), [1]))
+        g.output(g.Concat(*norms, axis=0) if len(norms) > 1 else norms[0], "norms")
+    return Step(problem, network.finished() if g is network.g else g.graph, network.draws)
+
+
+def _told(problem: Problem, g: Builder, network: _Network, gradients: dict[str, Value], loss: losses.Loss) -> Step:
+    """Appends the outputs of a step that tells the gradients and changes nothing."""
+    g.output(loss.value, "loss")
+    for name, gradient in gradients.items():
+        g.output(gradient, f"gradient of {name}")
+    return Step(problem, network.finished() if g is network.g else g.graph, network.draws)
+
+
+def _scanned(problem: Problem, count: int, training: bool, *, update: bool = True) -> Step:
+    """A step in which a Scan runs the network on one sample after the other and adds up loss, hits and gradients."""
+    network = _Network(problem, problem.shapes, 1, None)
+    inner, loss = network.g, network.loss
+    gradients = network.gradients() if training else {}
+    parts = {"loss": loss.value} | ({"correct": loss.correct} if loss.correct is not None else {}) | gradients
+    inputs = [*network.inputs, network.target]
+    sums = [inner.input(f"sum of {name}", np.float32, value.shape) for name, value in parts.items()]
+    inner.graph.inputs = [*sums, *inputs]
+    for total, part in zip(sums, parts.values(), strict=True):
+        inner.output(inner.Add(total, part))
+    prune(inner.graph)
+    # the outer graph shares the names of the inner one, whose captured values are its inputs
+    g = inner.subgraph("training")
+    stacks = [g.input(f"{value.name}s", value.dtype, (count, *value.shape)) for value in inputs]
+    if training:
+        g.graph.inputs.extend(network.values.values())
+    else:
+        g.graph.inputs.extend(value for value in network.values.values() if _used(inner.graph, value))
+    starts = [g.expand(g.constant(0.0), [int(dim) for dim in value.shape]) for value in sums]
+    types = [(value.dtype, value.shape) for value in sums]
+    results = g.append("Scan", [*starts, *stacks], {"body": inner.graph, "num_scan_inputs": len(stacks)}, types)
+    results = results if isinstance(results, tuple) else (results,)
+    found = dict(zip(parts, results, strict=True))
+    value = g.Mul(found["loss"], 1 / count)
+    total_loss = losses.Loss(value, found.get("correct"), network.loss.seed, network.loss.gradient)
+    if training:
+        means = {name: g.Mul(found[name], 1 / count) for name in gradients}
+        step = (_updating if update else _told)(problem, g, network, means, total_loss)
+    else:
+        g.output(value, "loss")
+        if total_loss.correct is not None:
+            g.output(total_loss.correct, "correct")
+        step = Step(problem, g.graph, network.draws)
+    step.stacked = {value.name: stack.name for value, stack in zip(inputs, stacks, strict=True)}
+    return step
+
+
+def _used(graph: Graph, value: Value) -> bool:
+    return any(value is operand for node in graph.walk() for operand in node.inputs)
+
+
+class Step:
+    """A compiled step. ``run`` takes blobs by input name; weights and slots stay in the engine's own memory."""
+
+    def __init__(self, problem: Problem, graph: Graph, draws: Sequence[Draw]) -> None:
+        written = write(graph)
+        self.graph = graph
+        self.session = Session(written, threads=problem.threads)
+        self.draws = list(draws)
+        self.stacked: dict[str, str] = {}
+        self.results = {value.name: value for value in graph.outputs if not value.name.startswith("next ")}
+        self._bindings: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+    def run(self, state: State, feeds: dict[str, NDArray[Any]], scalars: dict[str, float]) -> dict[str, NDArray[Any]]:
+        """Runs once on the weights of ``state`` and makes the new ones current; answers the results by name."""
+        binding, results = self._binding(state)
+        for name, array in feeds.items():
+            binding.bind_cpu_input(self.stacked.get(name, name), array)
+        for name, number in scalars.items():
+            binding.bind_cpu_input(name, np.array(number, np.float32))
+        for draw in self.draws:
+            binding.bind_cpu_input(draw.name, draw.make())
+        self.session.run_bound(binding)
+        if "norms" in results:
+            state.turn()
+        return {name: value.numpy() for name, value in results.items()}
+
+    def _binding(self, state: State) -> tuple[Any, dict[str, Any]]:
+        import onnxruntime as ort
+
+        if state.current not in self._bindings:
+            binding = self.session.binding()
+            now, then = state.halves[state.current], state.halves[1 - state.current]
+            for name in self.session.inputs:
+                if name in now:
+                    binding.bind_ortvalue_input(name, now[name])
+            results = {}
+            for name in self.session.outputs:
+                if name in self.results:
+                    shape = [int(dim) for dim in self.results[name].shape]
+                    results[name] = ort.OrtValue.ortvalue_from_shape_and_type(shape, np.float32)
+                    binding.bind_ortvalue_output(name, results[name])
+                else:
+                    binding.bind_ortvalue_output(name, then[name.removeprefix("next ")])
+            self._bindings[state.current] = binding, results
+        return self._bindings[state.current]
+
+
+class State:
+    """Weights and slots in two halves: a step reads one and writes the other, for it may yet read what it updates."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        import onnxruntime as ort
+
+        self.halves: list[dict[str, Any]] = [
+            {name: ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+            for _ in range(2)
+        ]
+        self.current = 0
+
+    @classmethod
+    def of(cls, problem: Problem) -> State:
+        """The weights of the file and empty slots."""
+        arrays = dict(problem.parameters.values())
+        for name, array in list(arrays.items()):
+            for index in range(problem.settings.optimizer.slots):
+                arrays[f"{name}:{index}"] = np.zeros_like(array)
+        return cls(arrays)
+
+    def turn(self) -> None:
+        self.current = 1 - self.current
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Copies of all current arrays by name."""
+        return {name: value.numpy().copy() for name, value in self.halves[self.current].items()}
