@@ -220,4 +220,4 @@ def test_prelu() -> None:
     for slope in ([0.25], [0.1, 0.2, 0.3, 0.4]):
         got = run(a.PReLUFusion(), x, slope)
         np.testing.assert_allclose(got, np.where(x >= 0, x, np.float32(slope) * x), rtol=1e-6)
-    refused(a.PReLUFusion(), [2, 4], [3], text="slopes must be")
+    refused(a.PReLUFusion(), [2, 4], [3], text="slope must have the 4 channels")

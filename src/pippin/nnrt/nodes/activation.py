@@ -10,7 +10,7 @@ from ...graph.ir import Value
 from .. import attributes
 from ..enums import ActivationType as T
 from ..enums import NodeType
-from .base import NodeBuilder, emit, node, refuse_bare_int8
+from .base import NodeBuilder, emit, node, per_channel, refuse_bare_int8
 
 SELU_ALPHA, SELU_SCALE = 1.67326324, 1.05070098
 
@@ -46,12 +46,14 @@ def leaky_relu(g: NodeBuilder, p: attributes.LeakyRelu, x: Value) -> Value:
 
 @node(NodeType.PRELU_FUSION)
 def prelu(g: NodeBuilder, p: attributes.PReLUFusion, x: Value, slope: Value) -> Value:
-    """y = x for x ≥ 0, w · x below, w one number or one per last dim."""
+    """y = x for x ≥ 0, w · x below.
+
+    x (…, C), or (N,C,H,W) where its format says so, w (C), or one number for all → y like x.
+    """
     refuse_bare_int8(g)
-    size = g.product(g.sizes(slope))
-    if isinstance(size, int) and size not in (1, x.shape[-1] if x.rank else 1) and isinstance(x.shape[-1], int):
-        raise CheckError(f"the slopes must be 1 or {x.shape[-1] if x.rank else 1}, got {size}")
-    slope = g.cast(g.reshape(slope, [-1]), x.dtype)
+    if x.rank:
+        slope = per_channel(g, x, slope, "slope", one=True)
+    slope = g.cast(slope, x.dtype)
     return g.Add(g.Max(x, zero(g, x)), g.Mul(slope, g.Min(x, zero(g, x))))
 
 

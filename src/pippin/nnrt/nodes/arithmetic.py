@@ -9,7 +9,7 @@ from ...graph.ir import Value
 from .. import attributes
 from ..enums import EltwiseMode, NodeType
 from .activation import activate
-from .base import NodeBuilder, arithmetic, as_float, axis_of, emit, node, refuse_bare_int8
+from .base import NodeBuilder, arithmetic, as_float, axis_of, emit, node, per_channel, refuse_bare_int8
 
 
 def _fused(op: str, node_type: NodeType) -> None:
@@ -110,10 +110,8 @@ def squared_difference(g: NodeBuilder, p: attributes.SquaredDifference, a: Value
 
 @node(NodeType.BIAS_ADD, bias=1)
 def bias_add(g: NodeBuilder, p: attributes.BiasAdd, x: Value, bias: Value) -> Value:
-    """y = x + bias along the last dim.  x (…, C), bias (C)."""
-    if bias.rank != 1 or not x.rank or (bias.shape != x.shape[-1:] and isinstance(x.shape[-1], int)):
-        raise CheckError(f"the bias must have the last dim of {list(x.shape)}, got {list(bias.shape)}")
-    return arithmetic(g, "Add", x, bias)
+    """y = x + bias, one a channel.  x (…, C), or (N,C,H,W) where its format says so, bias (C) → y like x."""
+    return arithmetic(g, "Add", x, per_channel(g, x, bias, "bias"))
 
 
 @node(NodeType.SCALE_FUSION)
@@ -127,6 +125,9 @@ def scale(g: NodeBuilder, p: attributes.ScaleFusion, x: Value, factor: Value, bi
     sizes = [*g.sizes(factor), *tail]
     y = arithmetic(g, "Mul", x, g.reshape(factor, sizes))
     if bias is not None:
+        counts = g.product(g.sizes(bias)), g.product(g.sizes(factor))
+        if all(isinstance(count, int) for count in counts) and counts[0] != counts[1]:
+            raise CheckError(f"the bias must have as many elements as scale, {counts[1]}, got {counts[0]}")
         y = arithmetic(g, "Add", y, g.reshape(bias, sizes))
     return activate(g, y, p.activationType)
 

@@ -21,7 +21,7 @@ from ...errors import CheckError
 from ...graph.builder import Builder
 from ...graph.ir import Value
 from ...graph.registry import Registry
-from ..enums import DataType, NodeType
+from ..enums import DataType, Format, NodeType
 from ..types import Tensor
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ KERNELS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("Reciprocal", "Relu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "MaxPool"), _FLOAT),
     **dict.fromkeys(("Erf", "Elu", "LeakyRelu", "Selu", "Softsign", "Softplus", "Gelu", "AveragePool"), _SINGLE),
     "ArgMax": ("int32", *_SINGLE),
+    "Range": ("int16", "int32", "int64", "float32", "float64"),
+    "Resize": ("float32",),
     "Pad": ("bool", "int8", "uint8", *_NUMBERS),
 }
 """Element types for which the engine has kernels, as far as they are relied on; an operator not listed has all."""
@@ -173,3 +175,40 @@ def nchw(g: Builder, x: Value) -> Value:
 def nhwc(g: Builder, x: Value) -> Value:
     """(N,C,H,W) → (N,H,W,C)."""
     return permute(g, x, (0, 2, 3, 1))
+
+
+def channels_first(g: NodeBuilder) -> bool:
+    """Whether the images of the node at hand are N,C,H,W: its first input says so."""
+    return bool(g.node.inputs) and g.node.inputs[0].format == Format.NCHW
+
+
+def channel_axis(g: NodeBuilder, x: Value) -> int:
+    """The axis of x with the channels: the last one, the second one of a N,C,H,W image."""
+    return 1 if x.rank == 4 and channels_first(g) else x.rank - 1
+
+
+def per_channel(g: NodeBuilder, x: Value, vector: Value, what: str, *, one: bool = False) -> Value:
+    """A vector with an element for each channel of x, broadcast against x; ``one``: a single one serves all."""
+    axis = channel_axis(g, x)
+    channels = x.shape[axis] if x.rank else 1
+    size = g.product(g.sizes(vector)) if one else vector.shape[0] if vector.rank == 1 else None
+    fits = not (isinstance(size, int) and isinstance(channels, int)) or size == channels or (one and size == 1)
+    if size is None or not x.rank or not fits:
+        raise CheckError(f"the {what} must have the {channels} channels of {list(x.shape)}, got {list(vector.shape)}")
+    return g.reshape(vector, [-1] + [1] * (x.rank - 1 - axis))
+
+
+def image(g: NodeBuilder, x: Value) -> Value:
+    """An image of the node as (N,C,H,W), whatever its format."""
+    rank_of(x, 4)
+    return x if channels_first(g) else nchw(g, x)
+
+
+def framed(g: NodeBuilder, y: Value) -> Value:
+    """(N,C,H,W) in the format of the node's images."""
+    return y if channels_first(g) else nhwc(g, y)
+
+
+def planes(g: NodeBuilder) -> tuple[int, int]:
+    """The axes of height and width in the node's images."""
+    return (2, 3) if channels_first(g) else (1, 2)

@@ -50,6 +50,8 @@ def full_connection(
         if isinstance(inner, int) and isinstance(depth, int) and inner != depth:
             raise CheckError(f"dims {list(x.shape)} from axis {p.axis} on must hold the weight's {depth}, got {inner}")
         rows = g.reshape(x, [*g.sizes(x)[: p.axis], depth])
+    elif p.axis:
+        raise CheckError(f"axis must be 0 without useAxis, got {p.axis}")
     else:
         rows = g.reshape(x, [-1, depth])
     y: Value = emit(g, "MatMul", rows, permute(g, g.cast(w, x.dtype), (1, 0)))

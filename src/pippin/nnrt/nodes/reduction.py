@@ -6,7 +6,7 @@ from ...errors import CheckError
 from ...graph.ir import Value
 from .. import attributes
 from ..enums import NodeType, ReduceMode
-from .base import NodeBuilder, as_float, axes_of, axis_of, emit, node, numbers, refuse_bare_int8
+from .base import NodeBuilder, as_float, axes_of, axis_of, emit, node, numbers, per_channel, refuse_bare_int8
 
 _OPERATORS = {
     ReduceMode.MEAN: "ReduceMean",
@@ -94,12 +94,15 @@ def batch_norm(
     mean: Value,
     variance: Value,
 ) -> Value:
-    """y = scale (x - mean) / √(variance + epsilon) + offset along the last dim."""
+    """y = scale (x - mean) / √(variance + epsilon) + offset, per channel.
+
+    x (…, C), or (N,C,H,W) where its format says so; scale, offset, mean, variance (C) in this order → y like x.
+    """
     refuse_bare_int8(g)
     work = as_float(g, x)
-    for vector, what in ((scale, "scale"), (offset, "offset"), (mean, "mean"), (variance, "variance")):
-        if vector.rank != 1 or (isinstance(x.shape[-1], int) and vector.shape != x.shape[-1:]):
-            raise CheckError(f"{what} must have the last dim of {list(x.shape)}, got {list(vector.shape)}")
-    scale, offset, mean, variance = (g.cast(value, work.dtype) for value in (scale, offset, mean, variance))
+    scale, offset, mean, variance = (
+        g.cast(per_channel(g, x, vector, what), work.dtype)
+        for vector, what in ((scale, "scale"), (offset, "offset"), (mean, "mean"), (variance, "variance"))
+    )
     factor = g.Div(scale, g.Sqrt(g.Add(variance, p.epsilon)))
     return g.cast(g.Add(g.Mul(g.Sub(work, mean), factor), offset), x.dtype)

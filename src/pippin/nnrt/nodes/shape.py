@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import CheckError
 from ...graph.builder import Size
+from ...graph.composites.sizes import minus
 from ...graph.ir import Value
 from .. import attributes
 from ..enums import NodeType, PaddingMode
@@ -128,9 +129,10 @@ def split(g: NodeBuilder, p: attributes.Split, x: Value) -> tuple[Value, ...]:
     if parts:
         if len(parts) != count or min(parts[:-1], default=0) < 0 or parts[-1] < -1:
             raise CheckError(f"sizeSplits must hold {count} sizes, only the last may be -1, got {parts}")
-        if parts[-1] == -1:
-            if not isinstance(size, int):
-                raise CheckError("a last size of -1 needs a dim that is known")
+        if parts[-1] == -1 and not isinstance(size, int):
+            rest = minus(g, g.size(x, axis), sum(parts[:-1]))
+            return (x,) if count == 1 else g.emit("Split", x, g.vector([*parts[:-1], rest]), outputs=count, axis=axis)
+        if parts[-1] == -1 and isinstance(size, int):
             parts[-1] = size - sum(parts[:-1])
         if parts[-1] < 0 or (isinstance(size, int) and sum(parts) != size):
             raise CheckError(f"sizeSplits must add up to dim {axis} of {list(x.shape)}, got {list(p.sizeSplits)}")
@@ -173,7 +175,7 @@ def slice_(g: NodeBuilder, p: attributes.SliceFusion, x: Value, begin: Value, si
     for axis, first, wanted in zip(named, starts, lengths, strict=True):
         dim = x.shape[axis]
         if first < 0 or wanted < -1 or (isinstance(dim, int) and (first > dim or first + max(wanted, 0) > dim)):
-            raise CheckError(f"{wanted} elements from {first} on do not lie in dim {axis} of {list(x.shape)}")
+            raise CheckError(f"size {wanted} from begin {first} on does not lie in dim {axis} of {list(x.shape)}")
         ends.append(FAR if wanted < 0 else first + wanted)
     return g.Slice(x, starts, ends, named)
 
@@ -225,14 +227,27 @@ def rank(g: NodeBuilder, p: attributes.Rank, x: Value) -> Value:
 
 @node(NodeType.PAD_FUSION)
 def pad(g: NodeBuilder, p: attributes.PadFusion, x: Value, paddings: Value | None = None) -> Value:
-    """y = x with a border filled as ``paddingMode`` says.  paddings (n,2): cells before and after each dim."""
+    """y = x with a border filled as ``paddingMode`` says.
+
+    x (d₀ … dₙ), paddings (n,2) int32: cells before and after each dim; with one input the attribute's ``paddings``.
+    [1 2 3] with two cells on both sides: CONSTANT c c 1 2 3 c c, REFLECT 3 2 1 2 3 2 1, SYMMETRIC 2 1 1 2 3 3 2; wider
+    borders run to and fro.  Quantised tensors are padded with the quantised ``constantValue``.
+    """
     if p.paddingMode not in (PaddingMode.CONSTANT, PaddingMode.REFLECT, PaddingMode.SYMMETRIC):
         raise CheckError(f"paddingMode must be CONSTANT, REFLECT or SYMMETRIC, got {int(p.paddingMode)}")
     value = g.constant(p.constantValue, x.dtype) if x.dtype.kind == "f" else g.constant(int(p.constantValue), x.dtype)
+    twice = p.paddingMode == PaddingMode.SYMMETRIC
     if paddings is not None and paddings.data is None:
-        if p.paddingMode != PaddingMode.CONSTANT or paddings.shape != (x.rank, 2):
-            raise CheckError("paddings that are no constant need mode CONSTANT and a row for each dim")
-        return emit(g, "Pad", x, g.reshape(g.Transpose(g.cast(paddings, "int64")), [-1]), value)
+        if paddings.dtype.kind not in "iu":
+            raise CheckError(f"paddings must be integers, got {paddings.dtype}")
+        rows = g.reshape(g.cast(paddings, "int64"), [x.rank, 2])
+        if p.paddingMode == PaddingMode.CONSTANT:
+            return emit(g, "Pad", x, g.reshape(g.Transpose(rows, perm=[1, 0]), [-1]), value)
+        cells = g.reshape(rows, [-1])
+        for axis in range(x.rank):
+            before, after = (g.Gather(cells, g.constant(place, "int64"), axis=0) for place in (2 * axis, 2 * axis + 1))
+            x = g.Gather(x, _run(g, _count(g, g.size(x, axis)), before, after, twice=twice), axis=axis)
+        return x
     flat = [cells for row in p.paddings for cells in row] if paddings is None else _integers(paddings, "paddings")
     if len(flat) != 2 * x.rank or min(flat, default=0) < 0:
         raise CheckError(f"paddings must hold {2 * x.rank} integers of at least 0, got {flat}")
@@ -240,8 +255,7 @@ def pad(g: NodeBuilder, p: attributes.PadFusion, x: Value, paddings: Value | Non
         return emit(g, "Pad", x, [*flat[::2], *flat[1::2]], value)
     for axis, (before, after) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
         if before or after:
-            places = mirror(g, g.size(x, axis), before, after, twice=p.paddingMode == PaddingMode.SYMMETRIC)
-            x = g.Gather(x, places, axis=axis)
+            x = g.Gather(x, mirror(g, g.size(x, axis), before, after, twice=twice), axis=axis)
     return x
 
 
@@ -260,8 +274,19 @@ def mirror(g: NodeBuilder, size: Size, before: int, after: int, *, twice: bool) 
         period = 2 * size if twice else max(2 * (size - 1), 1)
         run = np.arange(-before, size + after) % period
         return np.where(run < size, run, period - run - twice).astype(np.int64)
-    one = g.constant(1, "int64")
-    count = g.Squeeze(size, [0])
-    period_ = g.Mul(count, 2) if twice else g.Max(g.Mul(g.Sub(count, one), 2), one)
-    run_ = g.Mod(g.Range(g.constant(-before, "int64"), g.Add(count, after), one), period_)
-    return g.Where(g.Less(run_, count), run_, g.Sub(period_, g.Add(run_, int(twice))))
+    ends = (g.constant(cells, "int64") for cells in (before, after))
+    return _run(g, _count(g, size), *ends, twice=twice)
+
+
+def _count(g: NodeBuilder, size: Size) -> Value:
+    """A size as a scalar."""
+    return g.constant(size, "int64") if isinstance(size, int) else g.reshape(size, [])
+
+
+def _run(g: NodeBuilder, count: Value, before: Value, after: Value, *, twice: bool) -> Value:
+    """``mirror`` where a number is known at run time only; all are scalars."""
+    one, none = g.constant(1, "int64"), g.constant(0, "int64")
+    period = g.Mul(count, 2) if twice else g.Max(g.Mul(g.Sub(count, one), 2), one)
+    run = g.Mod(g.Range(g.Sub(none, before), g.Add(count, after), one), period)
+    result: Value = g.Where(g.Less(run, count), run, g.Sub(period, g.Add(run, int(twice))))
+    return result
