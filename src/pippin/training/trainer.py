@@ -37,12 +37,17 @@ ALLOWED = {"update-path", "update-loss-input"}
 
 @dataclass
 class Progress:
-    """What callbacks are given: where the training stands. ``stop()`` ends it after this batch or epoch."""
+    """What callbacks are given: where the training stands. ``stop()`` ends it after this batch or epoch.
+
+    ``batch_loss`` is that of the batch alone; ``loss`` and ``accuracy`` are means over the epoch so far. ``record`` is
+    what goes into the history, at the end of an epoch.
+    """
 
     epoch: int
     epochs: int
     batch: int = 0
     batches: int | None = None
+    batch_loss: float = math.nan
     loss: float = math.nan
     accuracy: float | None = None
     record: dict[str, Any] | None = None
@@ -215,7 +220,7 @@ class Trainer:
             assert self.watch is not None
             self.watch.add(norms)
             self.batch += 1
-            progress.batch = self.batch
+            progress.batch, progress.batch_loss = self.batch, loss
             progress.loss, progress.accuracy = self.sums.means()
             if not math.isfinite(loss):
                 self.diverged(loss, norms)
