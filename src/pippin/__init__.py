@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .analysis.convert import to_onnx
     from .coreml.check import check
     from .coreml.custom import custom_layer
+    from .coreml.edit import edit
     from .coreml.model import Model
     from .loading import load
     from .nnrt.device import devices
@@ -49,6 +50,7 @@ __all__ = [
     "check",
     "custom_layer",
     "devices",
+    "edit",
     "load",
     "to_onnx",
     "train",
@@ -60,6 +62,7 @@ _LAZY = {
     "OnnxModel": "onnx_model",
     "check": "coreml.check",
     "custom_layer": "coreml.custom",
+    "edit": "coreml.edit",
     "devices": "nnrt.device",
     "load": "loading",
     "to_onnx": "analysis.convert",

@@ -16,6 +16,7 @@ COMMANDS = {
     "inspect": "show inputs, outputs, preprocessing, layers and weights of a model",
     "check": "find every problem of a model",
     "convert": "write a model as ONNX",
+    "edit": "rename, cut, quantise, and change the interface of a model",
     "train": "train an updatable network further, off the device",
     "devices": "list the devices that NNRt models run on",
     "nnrt": "work with NNRt devices and models: conformance, supported nodes, return codes",
