@@ -110,6 +110,10 @@ def conv2d_transpose(
     else:
         padding = padding_of(p.padMode, p.padList, "padList")
         begin, end = list(padding.begin), list(padding.end)
+    for axis, s, r, before, after in zip(planes(g), stride, reach, begin, end, strict=True):
+        size = x.shape[axis]
+        if isinstance(size, int) and (size - 1) * s + r - before - after < 1:
+            raise CheckError(f"padList must leave 1 row and 1 column or more of {list(x.shape)}, got {list(p.padList)}")
     y = conv_transpose(
         g,
         image(g, single(g, x)),
