@@ -10,7 +10,7 @@ import pytest
 from pippin import nnrt
 from pippin.errors import CheckError
 from pippin.nnrt import GraphBuilder, load_model, save_model
-from pippin.nnrt.attributes import AddFusion, Conv2DFusion
+from pippin.nnrt.attributes import Conv2DFusion
 from pippin.nnrt.nodes.base import NODES
 from pippin.nnrt.types import (
     ActivationType,
@@ -133,16 +133,24 @@ def test_errors_at_the_call() -> None:
     assert g.AddFusion(x, x).dims == [2, 3]
 
 
+def test_formats_run_on() -> None:
+    g = GraphBuilder()
+    x = g.input("x", [1, 3, 4, 5], format=Format.NCHW)
+    y = g.MaxPoolFusion(g.Activation(x, activationType=ActivationType.RELU), kernelSize=[2, 2])
+    assert (y.dims, y.tensor.format) == ([1, 3, 3, 4], Format.NCHW)
+    turned = g.Transpose(y, [0, 2, 3, 1], format=Format.NHWC)
+    assert g.SpaceToDepth(turned, blockSize=1).dims == [1, 3, 4, 3]
+    assert turned.tensor.format == Format.NHWC
+
+
 def test_operators_that_no_device_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    NODES.load()
-    monkeypatch.delitem(NODES._entries, NodeType.ADD_FUSION)
     g = GraphBuilder()
     x = g.input("x", [2])
-    with pytest.raises(CheckError, match="say dims and dtype"):
-        g.AddFusion(x, x)
-    y = g.node(AddFusion(), x, x, dims=[2], dtype="float32")
-    assert y.dims == [2]
-    model = g.finish(g.Softmax(y))
+    model = g.finish(g.Softmax(g.AddFusion(x, x)))
+    NODES.load()
+    monkeypatch.delitem(NODES._entries, NodeType.ADD_FUSION)
     answers = nnrt.devices()[0].supported_operations(model)
     assert [bool(answer) for answer in answers] == [False, True]
     assert answers[0].reason == "ADD_FUSION is not supported"
+    with pytest.raises(CheckError, match="ADD_FUSION is not supported"):
+        GraphBuilder().AddFusion([1.0], [2.0])

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CheckError, PippinError
 from .attributes import REGISTRY, Attributes
 from .buffers import Region
-from .enums import DataType, Format, NodeType, QuantType
+from .enums import DataType, Format, QuantType
 from .lower import Lowerer
 from .model import constant_array
-from .nodes.base import NODES
 from .types import Model, Node, QuantParam, SubGraph, Tensor, data_type_of
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class GraphBuilder:
 
             near = difflib.get_close_matches(name, _CLASSES, 3)
             raise AttributeError(f"there is no operator {name!r}; near: {', '.join(near) or '-'}")
-        own = {"outputs", "name", "dtype", "dims", "quant", "format"}
+        own = {"outputs", "name", "dtype", "quant", "format"}
 
         def add(*inputs: Operand, **options: Any) -> Any:
             fields = {key: options.pop(key) for key in list(options) if key not in own or _has_field(cls, key)}
@@ -145,23 +144,24 @@ class GraphBuilder:
         outputs: int = 1,
         name: str = "",
         dtype: Any = None,
-        dims: Sequence[int] | Sequence[Sequence[int]] | None = None,
         quant: Quant = (),
+        format: Format | None = None,
     ) -> Any:
         """Adds a node and returns its output, or a tuple where ``outputs`` is more than 1.
 
         ``quant`` quantises the outputs; they have the type of the first input then (int8 if that is a float), else that
-        of the operator's result unless ``dtype`` says otherwise.  ``dims`` is only needed, one list an output, for node
-        types that no device here takes.  CheckError if the operator does not take these inputs.
+        of the operator's result unless ``dtype`` says otherwise.  ``format`` labels the outputs; without it they have
+        that of the first input which is no constant.  CheckError if the operator does not take these inputs.
         """
         refs = [item if isinstance(item, Ref) else self.constant(item) for item in inputs]
         kind = type(attributes).__name__
         label = _unique(name or f"{kind}:{len(self._nodes)}", self._labels)
         first = len(self._tensors)
-        made = [self._tensor(name or kind.lower(), DataType.FLOAT32, (), Format.NHWC, quant) for _ in range(outputs)]
+        layout = format if format is not None else self._format(refs)
+        made = [self._tensor(name or kind.lower(), DataType.FLOAT32, (), layout, quant) for _ in range(outputs)]
         wanted = _data_type(dtype) if dtype is not None else _quantized_type(refs, quant)
         try:
-            self._infer(attributes, refs, made, wanted, dims)
+            self._infer(attributes, refs, made, wanted)
         except PippinError as error:
             del self._tensors[first:]
             raise CheckError(error.message, where=error.where, hint=error.hint).at(f"node {label!r} ({kind})") from None
@@ -178,18 +178,13 @@ class GraphBuilder:
         )
         return made[0] if outputs == 1 else tuple(made)
 
-    def _infer(
-        self, attributes: Attributes, refs: list[Ref], made: list[Ref], wanted: DataType | None, dims: Any
-    ) -> None:
-        """Sets type and dims of the outputs: by lowering the node, or as the caller says."""
-        if NODES.get(NodeType(attributes.node_type)) is None:
-            if dims is None or wanted is None:
-                raise CheckError("no device here takes this operator: say dims and dtype of its outputs")
-            listed = dims if dims and not isinstance(dims[0], int) else [dims]
-            for ref, sizes in zip(made, listed, strict=True):
-                ref.tensor.dataType, ref.tensor.dims = wanted, [int(size) for size in sizes]
-                self._lowerer.input(ref.index)
-            return
+    def _format(self, refs: Sequence[Ref]) -> Format:
+        """The layout of a node's images: that of its first input which is no constant."""
+        given = (ref.tensor.format for ref in refs if ref.index not in self._data)
+        return Format(next(given, Format.NHWC))
+
+    def _infer(self, attributes: Attributes, refs: list[Ref], made: list[Ref], wanted: DataType | None) -> None:
+        """Sets type and dims of the outputs, by lowering the node."""
         for ref in made:
             ref.tensor.dataType = DataType.UNKNOWN if wanted is None else wanted
         self._lowerer.node(attributes.node_type, attributes, [ref.index for ref in refs], [ref.index for ref in made])
