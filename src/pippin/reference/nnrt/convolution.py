@@ -54,7 +54,7 @@ def conv2d(context: Context, p: Any, x: Array, weight: Array, *bias: Array) -> A
         f"group {groups} and weight dims {list(weight.shape)} do not fit the {x.shape[3]} channels of x",
     )
     strides, dilations = pair(p.stride, "stride"), pair(p.dilation, "dilation")
-    listed = four_pads(p.padList, "padList")
+    listed = four_pads(p.padMode, p.padList, "padList")
     spreads = [(weight.shape[1 + i] - 1) * dilations[i] + 1 for i in range(2)]
     pads = [pads_of(p.padMode, listed, x.shape[1 + i], spreads[i], strides[i], i) for i in range(2)]
     sizes = [(x.shape[1 + i] + sum(pads[i]) - spreads[i]) // strides[i] + 1 for i in range(2)]
@@ -89,7 +89,7 @@ def conv2d_transpose(context: Context, p: Any, x: Array, weight: Array, *bias: A
     out = weight.shape[3] * groups
     strides, dilations = pair(p.stride, "stride"), pair(p.dilation, "dilation")
     extra = pair(p.outputPaddings, "outputPaddings", 0) if p.outputPaddings else (0, 0)
-    listed = four_pads(p.padList, "padList")
+    listed = four_pads(p.padMode, p.padList, "padList")
     full = [(x.shape[1 + i] - 1) * strides[i] + (weight.shape[1 + i] - 1) * dilations[i] + 1 for i in range(2)]
     cuts = [_cut(p.padMode, listed, i, x.shape[1 + i], full[i], strides[i], extra[i]) for i in range(2)]
     room = [max(full[i], sum(cuts[i])) for i in range(2)]
@@ -123,9 +123,9 @@ def _cut(
     if mode == PadMode.SAME:
         return max(0, full - size * stride) // 2, size * stride + extra
     start, end = listed[axis] if mode == PadMode.PAD else (0, 0)
-    length = full - start - end + extra
+    length = full - start - end
     require(length > 0, f"padList must leave 1 row and 1 column or more, got {length}")
-    return start, length
+    return start, length + extra
 
 
 def _biased(y: Array, bias: tuple[Array, ...]) -> Array:

@@ -70,7 +70,7 @@ def slice_(context: Context, p: Any, x: Array, begin: Array, size: Array) -> Arr
     cut = [slice(None)] * x.ndim
     for axis, first, length in zip(axes, begins, sizes, strict=True):
         dim = x.shape[axis]
-        require(0 <= first < dim, f"begin must lie in [0, {dim}) along dim {axis}, got {first}")
+        require(0 <= first <= dim, f"begin must lie in [0, {dim}] along dim {axis}, got {first}")
         length = dim - first if length == -1 else length
         require(0 <= length <= dim - first, f"size must lie in [0, {dim - first}] along dim {axis}, got {length}")
         cut[axis] = slice(first, first + length)
@@ -127,9 +127,7 @@ def _places(p: Any, place: int, dim: int, first: int, last: int, step: int) -> i
         stop = dim if step > 0 else -1
     else:
         require(0 <= stop <= dim, f"end must lie in [{-dim}, {dim}] at entry {place}, got {last}")
-    taken = range(start, stop, step)
-    require(len(taken) > 0, f"begin {first} and end {last} leave nothing at entry {place}")
-    return taken
+    return range(start, stop, step)
 
 
 @twin(NodeType.CROP, moves=True)

@@ -22,7 +22,7 @@ def windows(p: Any, x: Array) -> tuple[Windows, Windows]:
     if p.global_:
         return [slice(0, x.shape[1])], [slice(0, x.shape[2])]
     kernel, strides = pair(p.kernelSize, "kernelSize"), pair(p.strides, "strides")
-    listed = four_pads(p.pad, "pad")
+    listed = four_pads(p.padMode, p.pad, "pad")
     require(p.roundMode in RoundMode._value2member_map_, f"roundMode must be FLOOR or CEIL, got {name_of(p.roundMode)}")
     found = []
     for axis in range(2):

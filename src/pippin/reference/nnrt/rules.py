@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...errors import CheckError, RunError
+from ...nnrt.enums import PadMode
 from .registry import Array
 
 MAX_ELEMENTS = 1 << 27
@@ -69,8 +71,10 @@ def pair(values: Sequence[int], name: str, least: int = 1) -> tuple[int, int]:
     return int(values[0]), int(values[1])
 
 
-def four_pads(values: Sequence[int], name: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """((top, bottom), (left, right)); an empty list means zeros."""
+def four_pads(mode: Any, values: Sequence[int], name: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """((top, bottom), (left, right)); an empty list means zeros, and so do all modes but PAD."""
+    if mode != PadMode.PAD:
+        return (0, 0), (0, 0)
     require(
         len(values) in (0, 4) and min(values, default=0) >= 0,
         f"{name} must hold 4 integers that are not negative, got {list(values)}",
