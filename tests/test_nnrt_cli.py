@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from PIL import Image
 
 import pippin
 from nnrt_models import add_model
 from pippin import nnrt
 from pippin.cli import cli
+from pippin.errors import ReadError
 from pippin.nnrt.attributes import AddFusion
 from pippin.nnrt.check import WARNINGS, check
 from pippin.nnrt.codes import MEANINGS
@@ -97,7 +99,8 @@ def test_run_reference_agrees(net: str, tmp_path: Path) -> None:
         (("1,2,3,4,5,6", "--threads", "2"), 2, "--threads is for Core ML models"),
         (("1,2,3,4,5,6", "--csv"), 2, "--csv is for Core ML models"),
         (("z=1",), 2, "no input 'z'"),
-        (("photo.png",), 2, "no number"),
+        (("photo.png",), 1, "takes float32[2, 3], not a picture"),
+        (("photo.txt",), 2, "no number"),
         (("1,2",), 1, "input 'x' must have dims [2, 3], got [2]"),
         (("1,2,3,4,5,6", "--device", "npu"), 1, "there is no device 'npu'"),
     ],
@@ -108,6 +111,45 @@ def test_run_wrong(twice: str, words: tuple[str, ...], code: int, text: str) -> 
     assert text in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def test_run_pictures(tmp_path: Path) -> None:
+    """Pixels 0 to 255, channels behind or before height and width; the example knows its digits."""
+    for digit in range(10):
+        done = run("run", str(EXAMPLES / "digits.nnrt"), str(EXAMPLES / f"digit-{digit}.png"), "--json")
+        assert int(np.argmax(json.loads(done.output)["outputs"]["probabilities"])) == digit
+    g = nnrt.GraphBuilder("planes")
+    x = g.input("x", [1, 3, 2, 4], "uint8", format=Format.NCHW)
+    nnrt.save_model(g.finish(g.Reshape(x, [3, 8], name="y")), tmp_path / "planes.nnrt")
+    Image.new("RGB", (4, 2), (1, 2, 3)).save(tmp_path / "good.png")
+    Image.new("RGB", (5, 2)).save(tmp_path / "wide.png")
+    (tmp_path / "none.png").write_text("no picture")
+    model = str(tmp_path / "planes.nnrt")
+    answer = json.loads(run("run", model, f"x={tmp_path / 'good.png'}", "--json").output)["outputs"]["y"]
+    assert answer == [[1] * 8, [2] * 8, [3] * 8]
+    for name, text in (("wide", "must be 4 wide and 2 high, got 5 and 2"), ("none", "cannot be read")):
+        done = process("run", model, str(tmp_path / f"{name}.png"))
+        assert (done.returncode, text in done.stderr, "Traceback" in done.stderr) == (1, True, False)
+
+
+def test_the_other_door_says_what_the_file_is() -> None:
+    with pytest.raises(ReadError, match="NNRt model, not a Core ML one"):
+        pippin.load(EXAMPLES / "digits.nnrt")
+
+
+def test_the_example_is_its_script() -> None:
+    """And answers as the Core ML model that it was made from."""
+    import runpy
+
+    tool = runpy.run_path(str(EXAMPLES.parent / "tools/make_nnrt_example.py"))
+    assert nnrt.model_bytes(tool["build"]()) == (EXAMPLES / "digits.nnrt").read_bytes()
+    picture = str(EXAMPLES / "digit-3.png")
+    wanted = pippin.load(EXAMPLES / "digits.mlmodel").predict({"image": picture})["probabilities"]
+    done = run("run", str(EXAMPLES / "digits.nnrt"), picture, "--json")
+    np.testing.assert_allclose(json.loads(done.output)["outputs"]["probabilities"][0], list(wanted.values()), atol=1e-5)
 
 
 def test_run_a_bad_model_names_code_and_place(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import DeviceError, ReadError, UnsupportedError
+from ..errors import DeviceError, InputError, ReadError, UnsupportedError
 
 if TYPE_CHECKING:
     from ..nnrt.device import Device
@@ -94,6 +94,8 @@ class Entry:
     kind: str = "multiarray"
     optional: bool = False
     default: Any = None
+    planes: bool = False
+    """Whether channels come before height and width."""
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
@@ -109,8 +111,9 @@ def run(
 
     data = content(path)
     entries, answer_to = _engine(data, path, device, engine)
-    given = parse(words, entries, example(path, entries))
-    answer = answer_to(given)
+    pictures, rest = _pictures(words, entries)
+    left = {name: entry for name, entry in entries.items() if name not in pictures}
+    answer = answer_to(pictures | parse(rest, left, example(path, entries)))
     if output:
         save(Path(output), answer)
         click.echo(f"wrote {output}", err=True)
@@ -120,12 +123,58 @@ def run(
         click.echo(answers.as_text(answer, top))
 
 
+def _pictures(words: tuple[str, ...], entries: Mapping[str, Entry]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The pictures among the words, as arrays by input name, and the other words."""
+    from .values import PICTURES
+
+    found: dict[str, Any] = {}
+    rest = []
+    for word in words:
+        name, separator, value = word.partition("=")
+        if not separator and len(entries) == 1:
+            (name,), value = entries, word
+        if name in entries and Path(value).suffix.lower() in PICTURES:
+            found[name] = picture(value, entries[name])
+        else:
+            rest.append(word)
+    return found, tuple(rest)
+
+
+def picture(path: str, entry: Entry) -> Any:
+    """A picture as pixels 0 to 255 in the dims of an input: 1 or 3 channels, behind or before height and width.
+
+    InputError if the input takes no picture, the file is none, or its size is another.
+    """
+    import numpy as np
+    from PIL import Image
+
+    rank, channels = len(entry.shape), entry.shape[1] if entry.planes else entry.shape[-1]
+    if rank != 4 or entry.shape[0] not in (1, -1) or channels not in (1, 3):
+        raise InputError(f"input {entry.name!r} takes {entry}, not a picture", hint="hand in an array: array.npy")
+    try:
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InputError(f"the picture cannot be read: {error}", where=f"input {entry.name!r}") from None
+    pixels = pixels.reshape(*pixels.shape[:2], channels)
+    array = (pixels.transpose(2, 0, 1) if entry.planes else pixels)[None]
+    if any(want not in (-1, have) for want, have in zip(entry.shape, array.shape, strict=True)):
+        size = entry.shape[2:] if entry.planes else entry.shape[1:3]
+        raise InputError(
+            f"the picture must be {size[1]} wide and {size[0]} high, got {pixels.shape[1]} and {pixels.shape[0]}",
+            where=f"input {entry.name!r}",
+        )
+    return array
+
+
 def _engine(data: bytes, path: str, device: str | None, engine: str) -> tuple[dict[str, Entry], Any]:
     """The inputs by name, and a function from values by name to outputs by name."""
+    from ..nnrt.enums import Format
+
     prepared = prepare(data, path, device)
     names = [port.name or str(place) for place, port in enumerate(prepared.inputs)]
     entries = {
-        name: Entry(name, port.data_type.name.lower(), tuple(port.dims))
+        name: Entry(name, port.data_type.name.lower(), tuple(port.dims), planes=port.format == Format.NCHW)
         for name, port in zip(names, prepared.inputs, strict=True)
     }
 

@@ -138,6 +138,11 @@ def _refuse_lookalikes(data: memoryview) -> None:
         raise ReadError("the file is empty")
     if head.startswith(b"version https://git-lfs"):
         raise ReadError("the file is a Git LFS pointer, not the model itself", hint="run: git lfs pull")
+    if head.startswith(b"PIPNNRT\n"):
+        raise ReadError(
+            "the file is an NNRt model, not a Core ML one",
+            hint="pippin run, inspect and check take it as it is; in Python pippin.nnrt.load_model reads it",
+        )
     if head.startswith(b"PK\x03\x04"):
         raise ReadError("the file is a zip archive", hint="unpack it and load the .mlmodel or .mlpackage inside")
     if len(data) < 4096 and head.strip().isascii() and head.strip().decode().isprintable() and b"/" in head:
