@@ -80,3 +80,66 @@ def classifier(labels: Sequence[str] | Sequence[int], *, named: bool = True) -> 
     if named:
         model.description.predictedProbabilitiesName = "scores"
     return model
+
+
+SGD = {"learningRate": 0.1, "miniBatchSize": 4}
+ADAM = {"learningRate": 0.01, "miniBatchSize": 4, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+
+
+def updatable(
+    model: Any,
+    *,
+    layers: Sequence[int] | None = None,
+    loss: str = "mse",
+    blob: str = "y",
+    target: str = "t",
+    shape: Sequence[int] = (1,),
+    epochs: int = 3,
+    optimizer: Mapping[str, Any] = SGD,
+    shuffle: bool = False,
+    seed: int | None = None,
+) -> Any:
+    """Makes ``model`` updatable in place: ``layers`` by number (None: all with weights); "mse" or "entropy"."""
+    model.isUpdatable = True
+    model.specificationVersion = 4
+    net = getattr(model, model.WhichOneof("Type"))
+    for number, layer in enumerate(net.layers):
+        kind = layer.WhichOneof("layer")
+        wanted = kind in ("convolution", "innerProduct", "uniDirectionalLSTM") if layers is None else number in layers
+        if wanted:
+            layer.isUpdatable = True
+        if wanted and kind != "uniDirectionalLSTM":
+            params = getattr(layer, kind)
+            params.weights.isUpdatable = True
+            if params.hasBias:
+                params.bias.isUpdatable = True
+    update = net.updateParams
+    judge = update.lossLayers.add(name="loss")
+    kind = judge.categoricalCrossEntropyLossLayer if loss == "entropy" else judge.meanSquaredErrorLossLayer
+    kind.input, kind.target = blob, target
+    message = update.optimizer.adamOptimizer if "beta1" in optimizer else update.optimizer.sgdOptimizer
+    for name, value in optimizer.items():
+        getattr(message, name).defaultValue = value
+    update.epochs.defaultValue = epochs
+    update.shuffle.defaultValue = shuffle
+    if seed is not None:
+        update.seed.defaultValue = seed
+    for entry in model.description.input:
+        model.description.trainingInput.add().CopyFrom(entry)
+    predicted = [entry for entry in model.description.output if entry.name == target]
+    entry = model.description.trainingInput.add(name=target)
+    if predicted:
+        entry.type.CopyFrom(predicted[0].type)
+        return model
+    entry.type.multiArrayType.dataType = 131104 if loss == "entropy" else 65568
+    entry.type.multiArrayType.shape.extend(shape)
+    return model
+
+
+def dense(weights: Any, bias: Any = None) -> dict[str, Any]:
+    """Parameters of an innerProduct with weights (O,I) and a bias (O)."""
+    params: dict[str, Any] = {"outputChannels": len(weights), "inputChannels": len(weights[0])}
+    params["weights"] = {"floatValue": [float(value) for row in weights for value in row]}
+    if bias is not None:
+        params |= {"hasBias": True, "bias": {"floatValue": [float(value) for value in bias]}}
+    return params

@@ -1,4 +1,4 @@
-"""Ten steps of SGD with momentum and of Adam on three networks follow torch's losses (``tools/make_torch_training.py``)."""
+"""Ten steps of SGD and Adam on three networks follow torch's losses (fixtures of ``tools/make_torch_training.py``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from make import network, picture_network
+from make import network, picture_network, updatable
 from pippin.training import train
 
 FIXTURES = Path(__file__).parent / "fixtures/torch_training"
@@ -18,8 +18,8 @@ OPTIMIZERS: dict[str, Any] = {
 }
 
 
-def values(array: np.ndarray, trained: bool = False) -> dict[str, Any]:
-    return {"floatValue": array.ravel().tolist()} | ({"isUpdatable": True} if trained else {})
+def values(array: np.ndarray) -> dict[str, Any]:
+    return {"floatValue": array.ravel().tolist()}
 
 
 def conv(fixture: Any, name: str, **more: Any) -> dict[str, Any]:
@@ -28,11 +28,11 @@ def conv(fixture: Any, name: str, **more: Any) -> dict[str, Any]:
         "outputChannels": w.shape[0],
         "kernelChannels": w.shape[1],
         "kernelSize": list(w.shape[2:]),
-        "weights": values(w, True),
+        "weights": values(w),
         **more,
     }
     if f"weights/{name}.bias" in fixture:
-        params |= {"hasBias": True, "bias": values(fixture[f"weights/{name}.bias"], True)}
+        params |= {"hasBias": True, "bias": values(fixture[f"weights/{name}.bias"])}
     return params
 
 
@@ -42,8 +42,8 @@ def dense(fixture: Any, name: str) -> dict[str, Any]:
         "outputChannels": w.shape[0],
         "inputChannels": w.shape[1],
         "hasBias": True,
-        "weights": values(w, True),
-        "bias": values(b, True),
+        "weights": values(w),
+        "bias": values(b),
     }
 
 
@@ -128,30 +128,6 @@ def pictures(f: Any) -> tuple[Any, dict[str, Any]]:
 NETWORKS = {"classifier": classifier, "regression": regression, "pictures": pictures}
 
 
-def updatable(model: Any, optimizer: str, entropy: bool) -> bytes:
-    """Marks every layer whose weights are marked, and says how to train."""
-    model.isUpdatable = True
-    model.specificationVersion = 4
-    for layer in model.neuralNetwork.layers:
-        kind = layer.WhichOneof("layer")
-        layer.isUpdatable = kind in ("convolution", "innerProduct")
-    update = model.neuralNetwork.updateParams
-    loss = update.lossLayers.add(name="loss")
-    kind = loss.categoricalCrossEntropyLossLayer if entropy else loss.meanSquaredErrorLossLayer
-    kind.input, kind.target = "y", "t"
-    p = update.optimizer.sgdOptimizer if optimizer == "sgd" else update.optimizer.adamOptimizer
-    for name, value in OPTIMIZERS[optimizer].items():
-        getattr(p, name).defaultValue = value
-    p.miniBatchSize.defaultValue = 8
-    update.epochs.defaultValue = 5
-    for entry in model.description.input:
-        model.description.trainingInput.add().CopyFrom(entry)
-    target = model.description.trainingInput.add(name="t").type.multiArrayType
-    target.dataType = 131104 if entropy else 65568
-    target.shape.append(1 if entropy else 2)
-    return model.SerializeToString()
-
-
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_losses_follow_torch(name: str, optimizer: str) -> None:
@@ -159,8 +135,10 @@ def test_losses_follow_torch(name: str, optimizer: str) -> None:
     model, data = NETWORKS[name](fixture)
     data["t"] = fixture["target"]
     found: list[float] = []
-    source = updatable(model, optimizer, name != "regression")
-    result = train(source, data, on_batch=lambda progress: found.append(progress.batch_loss))
+    loss = "mse" if name == "regression" else "entropy"
+    options = {**OPTIMIZERS[optimizer], "miniBatchSize": 8}
+    source = updatable(model, loss=loss, shape=[2 if loss == "mse" else 1], optimizer=options, epochs=5)
+    result = train(source.SerializeToString(), data, on_batch=lambda progress: found.append(progress.batch_loss))
     wanted = fixture[f"losses/{optimizer}"]
     assert wanted.min() < 0.97 * wanted[0], "the fixture must show that something is learned"
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)

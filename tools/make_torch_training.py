@@ -1,4 +1,4 @@
-"""Makes ``tests/fixtures/torch_training``: three networks as torch trains them, ten steps of SGD with momentum and Adam.
+"""Makes ``tests/fixtures/torch_training``: three networks as torch trains them, ten steps of SGD and of Adam.
 
 python tools/make_torch_training.py        needs torch (an environment of its own; the tests need none of it)
 

@@ -240,11 +240,12 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, file: IO[bytes], pa
         if size <= SPOOL:
             data = np.frombuffer(bytearray(member.read()), dtype)
             return data.reshape(shape, order="F" if fortran else "C")
-        spool = tempfile.TemporaryFile()  # noqa: SIM115 - the map keeps it alive
-        while block := member.read(1 << 20):
-            spool.write(block)
-        spool.flush()
-        return np.memmap(spool, dtype, "r", 0, shape, "F" if fortran else "C")
+        # the map keeps the data when the file, which has no name, is closed
+        with tempfile.TemporaryFile() as spool:
+            while block := member.read(1 << 20):
+                spool.write(block)
+            spool.flush()
+            return np.memmap(spool, dtype, "r", 0, shape, "F" if fortran else "C")
 
 
 class Parquet:

@@ -1,0 +1,362 @@
+"""Where training data comes from: arrays, iterables, folders of pictures, CSV, NPZ and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from make import classifier, dense, network, picture_network, updatable
+from pippin.coreml.model import Model
+from pippin.coreml.read import read
+from pippin.errors import InputError, UnsupportedError
+from pippin.training import data as sources
+from pippin.training import files, train
+from pippin.training.encode import Encoder
+from pippin.training.settings import settings
+
+X = np.arange(14, dtype=np.float32).reshape(7, 2) / 14
+T = (X @ np.float32([[1.0], [2.0]])).astype(np.float32)
+
+
+def regressor() -> bytes:
+    layer = ("innerProduct", dense([[0.1, -0.2]], [0.0]), ["x"], ["y"])
+    return updatable(network([layer], {"x": [2]}, ["y"], exact=False)).SerializeToString()
+
+
+def sorter(labels: Any = ("cat", "dog"), size: tuple[int, int] = (4, 3)) -> bytes:
+    """A classifier of gray pictures whose target is its label."""
+    model = classifier(labels)
+    net = model.neuralNetworkClassifier
+    count = size[0] * size[1]
+    random = np.random.default_rng(0)
+    inner = [
+        ("flatten", {}, ["image"], ["f"]),
+        ("innerProduct", dense(random.standard_normal((len(labels), count)) / 100, [0] * len(labels)), ["f"], ["z"]),
+        ("softmax", {}, ["z"], ["scores"]),
+    ]
+    plain = picture_network(inner, color=10, size=size)
+    del net.layers[:], model.description.input[:]
+    net.layers.extend(plain.neuralNetwork.layers)
+    net.preprocessing.add(featureName="image").scaler.channelScale = 1 / 255
+    model.description.input.add().CopyFrom(plain.description.input[0])
+    return updatable(model, loss="entropy", blob="scores", target="label").SerializeToString()
+
+
+def losses(source: bytes, data: Any, **how: Any) -> list[float]:
+    return [record["loss"] for record in train(source, data, **how).history]
+
+
+BY_ARRAYS = losses(regressor(), {"x": X, "t": T})
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    for x, t in zip(X, T, strict=True):
+        yield {"x": x, "t": t}
+
+
+class Sequenced:
+    """A data set as other libraries have them: a length and rows by number."""
+
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        return {"x": X[row], "t": T[row]}
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return rows()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({"x": X.tolist(), "t": T.ravel().tolist()}, id="lists"),
+        pytest.param(list(rows()), id="a list of dicts"),
+        pytest.param(rows, id="a function that begins anew"),
+        pytest.param(Sequenced(), id="an iterable"),
+    ],
+)
+def test_all_forms_give_the_same(data: Any) -> None:
+    assert losses(regressor(), data) == BY_ARRAYS
+    assert BY_ARRAYS[-1] < BY_ARRAYS[0]
+
+
+def test_the_last_batch_is_smaller_and_counts() -> None:
+    result = train(regressor(), {"x": X, "t": T}, epochs=1, learning_rate=1e-9)
+    assert result.history[0]["samples"] == 7
+    wanted = np.mean((X @ np.float32([0.1, -0.2]) - T.ravel()) ** 2)
+    assert result.history[0]["loss"] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_an_iterator_serves_once() -> None:
+    assert losses(regressor(), rows(), epochs=1) == BY_ARRAYS[:1]
+    with pytest.raises(InputError, match="iterator") as caught:
+        train(regressor(), rows(), epochs=2)
+    assert "a list, or a function" in caught.value.hint
+
+
+def test_streams_are_mixed_within_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BUFFER", 3)
+
+    def order(seed: int | None) -> list[int]:
+        mixed = None if seed is None else np.random.default_rng(seed)
+        stream = sources.Calls(lambda: ({"n": n} for n in range(20)))
+        return [n for columns, _ in sources.batches(stream, 4, mixed) for n in columns["n"]]
+
+    assert order(None) == list(range(20))
+    assert order(1) == order(1) != order(2)
+    assert sorted(order(1)) == list(range(20))
+
+
+def test_skipped_batches_leave_the_rest_as_it_is() -> None:
+    for source in (sources.Arrays({"n": np.arange(11)}), sources.Calls(lambda: ({"n": n} for n in range(11)))):
+        whole = [list(c["n"]) for c, _ in sources.batches(source, 4, np.random.default_rng(0))]
+        rest = [list(c["n"]) for c, _ in sources.batches(source, 4, np.random.default_rng(0), 2)]
+        assert rest == whole[2:]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"x": X}, "'t'"),
+        ({"x": X, "t": T[:3]}, "as many rows"),
+        ({"x": X[:, :1], "t": T}, "must have the shape [2]"),
+        ({"x": X, "t": np.ones((7, 2))}, "1 numbers a sample"),
+        ({"x": X, "t": ["a"] * 7}, "must be numbers"),
+        ({"x": [], "t": []}, "no sample"),
+        ([], "no sample"),
+        (lambda: iter(()), "no sample"),
+        ([{"x": X[0], "t": 1.0}, {"x": X[1]}], "lacks the feature 't'"),
+        ([1, 2], "must be a dict"),
+        (7, "must be a path, a dict of arrays"),
+        ("nowhere.csv", "no such file"),
+        ({"z": X, "t": T}, "'x'"),
+        ({"x": "text", "t": T}, "feature 'x'"),
+    ],
+)
+def test_data_that_does_not_fit(data: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        train(regressor(), data)
+    assert message in str(caught.value)
+
+
+# -- targets --------------------------------------------------------------------------------------------------------
+
+
+def encoded(source: bytes, name: str, column: Any) -> list[int]:
+    model = Model(read(source))
+    chosen = settings(model.document.network)
+    return Encoder(model, chosen).classes(name, column, len(model.labels or []) or 3).tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "column", "wanted"),
+    [
+        (("cat", "dog"), ["dog", "cat"], [1, 0]),
+        (("cat", "dog"), np.array(["dog", "cat"]), [1, 0]),
+        ((10, 20, 30), [30, 10], [2, 0]),
+        ((10, 20, 30), np.array([[20], [30]]), [1, 2]),
+        ((10, 20, 30), ["20", "10"], [1, 0]),
+        ((10, 20, 30), np.array([20.0]), [1]),
+    ],
+)
+def test_labels(labels: Any, column: Any, wanted: list[int]) -> None:
+    assert encoded(sorter(labels), "label", column) == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "column", "message"),
+    [
+        (("cat", "dog"), ["dgo"], "none of the classes 'cat', 'dog'"),
+        ((10, 20), [11], "11 is none"),
+        ((10, 20), np.eye(2), "one class a sample"),
+    ],
+)
+def test_wrong_labels(labels: Any, column: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        encoded(sorter(labels), "label", column)
+    if message.startswith("none of the classes"):
+        assert "'dog'" in caught.value.hint
+
+
+def test_numbers_of_classes() -> None:
+    layers = [("innerProduct", dense(np.eye(3)), ["x"], ["z"]), ("softmax", {}, ["z"], ["y"])]
+    plain = updatable(network(layers, {"x": [3]}, ["y"], exact=False), loss="entropy").SerializeToString()
+    assert encoded(plain, "t", [2, "1", 0.0]) == [2, 1, 0]
+    for bad in (3, -1, 0.5, "x", None):
+        with pytest.raises(InputError, match="a number from 0 to 2"):
+            encoded(plain, "t", [bad])
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def picture(path: Path, level: int, size: tuple[int, int] = (4, 3)) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full(size[::-1], level, np.uint8)).save(path)
+
+
+def test_a_folder_a_class(tmp_path: Path) -> None:
+    for index in range(5):
+        picture(tmp_path / "cat" / f"{index}.png", 10 + index)
+        picture(tmp_path / "dog" / "more" / f"{index}.PNG", 200 + index)
+    (tmp_path / "readme.txt").write_text("no picture")
+    source = files.open_path(tmp_path, Model(read(sorter())), ["label"])
+    columns, count = next(sources.batches(source, 100, None))
+    assert count == 10
+    assert columns["label"] == ["cat"] * 5 + ["dog"] * 5
+    result = train(sorter(), tmp_path, epochs=40, learning_rate=0.5, validation=tmp_path, shuffle=True)
+    assert result.history[-1]["validation_accuracy"] == 1.0
+    assert result.model.predict({"image": np.full((3, 4), 202, np.uint8)})["label"] == "dog"
+
+
+def test_pictures_of_another_size_are_refused_unless_resized(tmp_path: Path) -> None:
+    picture(tmp_path / "cat" / "a.png", 10, (8, 6))
+    picture(tmp_path / "dog" / "b.png", 200)
+    with pytest.raises(InputError, match="4x3, got 8x6"):
+        train(sorter(), tmp_path)
+    assert train(sorter(), tmp_path, resize="crop").history[0]["samples"] == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "one folder of pictures for each class"),
+        (lambda path: picture(path / "bird" / "a.png", 1), "'bird' is none of the classes"),
+        (lambda path: [(path / "cat").mkdir(), (path / "cat/a.png").write_bytes(b"no")], "cannot be read"),
+    ],
+)
+def test_folders_that_do_not_fit(tmp_path: Path, make: Any, message: str) -> None:
+    make(tmp_path)
+    with pytest.raises(InputError, match=message):
+        train(sorter(), tmp_path)
+    if message.startswith("one folder"):
+        with pytest.raises(InputError, match="one input, a picture"):
+            train(regressor(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "header", [["x[0]", "x[1]", "t"], ["x_0", "x_1", "t"], ["x.1", "x.2", "t"], ["t", "other", "x[1]", "x[0]"]]
+)
+def test_csv(tmp_path: Path, header: list[str]) -> None:
+    path = tmp_path / "rows.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        for (a, b), (t,) in zip(X.tolist(), T.tolist(), strict=True):
+            cells = {"t": t, "other": 'a "quoted"\nline', "x[0]": a, "x_0": a, "x.1": a}
+            writer.writerow([cells.get(name, b) for name in header])
+        file.write("\n")
+    assert losses(regressor(), path) == BY_ARRAYS
+
+
+def test_csv_of_lists_labels_and_pictures(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    path.write_text("\ufeffx\tt\n" + "".join(f"{a} {b}\t{t}\n" for (a, b), (t,) in zip(X, T, strict=True)), "utf-8")
+    assert losses(regressor(), path) == BY_ARRAYS
+    picture(tmp_path / "pictures/a.png", 10)
+    (tmp_path / "p.csv").write_text("image,label\npictures/a.png,dog\npictures/a.png,cat\n")
+    assert train(sorter(), tmp_path / "p.csv").history[0]["samples"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "header and at least one row"),
+        ("x,t\n", "header and at least one row"),
+        ("a,b\n1,2\n", "must name the features 'x', 't'"),
+        ("x[0],x[1],t\n1,2\n", "must have 3 cells"),
+        ("x[0],x[1],t\n1,two,3\n", "is no number"),
+        ("x[0],x[1],t\n1,2,z\n", "must be numbers"),
+        ("x[0],x[1]\n1,2\n", "'t'"),
+        ("x[0],t\n1,2\n", "must have the shape [2]"),
+        (b"\xff\xfe,\n1,2\n", "is no table"),
+    ],
+)
+def test_csv_that_does_not_fit(tmp_path: Path, text: Any, message: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError) as caught:
+        train(regressor(), path)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("spool", [False, True])
+def test_npz(tmp_path: Path, save: Any, spool: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if spool:
+        monkeypatch.setattr(files, "SPOOL", 8)
+    save(tmp_path / "a.npz", x=np.asfortranarray(X), t=T)
+    assert losses(regressor(), tmp_path / "a.npz") == BY_ARRAYS
+    save(tmp_path / "b.npz", **{"train/x": X, "train/t": T, "held-out/x": X[:2], "held-out/t": T[:2]})
+    result = train(regressor(), f"{tmp_path}/b.npz:train", validation=f"{tmp_path}/b.npz:held-out")
+    assert [record["loss"] for record in result.history] == BY_ARRAYS
+    assert result.history[0]["validation_loss"] > 0
+
+
+def test_stored_arrays_are_mapped(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=X, t=T)
+    source = files.npz(tmp_path / "a.npz")
+    assert all(isinstance(column, np.memmap) for column in source.columns.values())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda p: p.write_bytes(b"PK\x03\x04 nothing"), "is no archive of arrays"),
+        (lambda p: p.write_bytes(b""), "is no archive of arrays"),
+        (lambda p: np.savez(p, x=np.array([{}], object)), "Python objects"),
+        (lambda p: np.savez(p, t=T), "'x'"),
+        (lambda p: p.write_bytes(_damaged()), "is no archive of arrays|must hold"),
+    ],
+)
+def test_npz_that_does_not_fit(tmp_path: Path, make: Any, message: str) -> None:
+    make(tmp_path / "a.npz")
+    with pytest.raises(InputError, match=message):
+        train(regressor(), tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", x=X, t=T)
+    with pytest.raises(InputError, match="part 'train', got x, t"):
+        train(regressor(), f"{tmp_path / 'b.npz'}:train")
+
+
+def _damaged() -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, x=X, t=T)
+    data = bytearray(buffer.getvalue())
+    data[60:80] = bytes(20)
+    return bytes(data)
+
+
+def test_unknown_endings(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(UnsupportedError, match=r"got \.txt"):
+        train(regressor(), tmp_path / "a.txt")
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="PyArrow is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"x": X.tolist(), "t": T.ravel()}), tmp_path / "a.parquet", row_group_size=3)
+    assert losses(regressor(), tmp_path / "a.parquet") == BY_ARRAYS
+    mixed = losses(regressor(), tmp_path / "a.parquet", shuffle=True)
+    assert mixed != BY_ARRAYS
+    assert mixed == losses(regressor(), tmp_path / "a.parquet", shuffle=True)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(InputError, match="no Parquet file"):
+        train(regressor(), tmp_path / "b.parquet")
+
+
+def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(UnsupportedError, match="needs PyArrow") as caught:
+        train(regressor(), tmp_path / "a.parquet")
+    assert "pip install pyarrow" in caught.value.hint
