@@ -504,7 +504,8 @@ class Model:
         providers = devices.providers(self._options.device)
 
         def compile(graph: Graph) -> Session:
-            return Session(write(graph), threads=self._options.threads, providers=providers)
+            backing = self._document.backing
+            return Session(write(graph), threads=self._options.threads, providers=providers, backing=backing)
 
         return Pieces(graph, compile) if has_functions(graph) else compile(graph)
 

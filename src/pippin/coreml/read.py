@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from ..errors import ReadError, UnsupportedError
+from ..runtime.backing import Backing
 from . import schema, wire
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]
@@ -26,7 +27,8 @@ class Document:
     """A model file in memory.
 
     ``model`` is the ``Model`` message without its weights, ``views`` are the weights that were cut out, ``name`` is
-    what to call the file in messages, ``path`` where it lies (None for bytes), ``size`` its length in bytes.
+    what to call the file in messages, ``path`` where it lies (None for bytes), ``size`` its length in bytes,
+    ``backing`` the file as it was read, if there is one.
     """
 
     model: Any
@@ -34,6 +36,7 @@ class Document:
     name: str = "model"
     path: Path | None = None
     size: int = 0
+    backing: Backing | None = None
 
     @property
     def type(self) -> str | None:
@@ -76,13 +79,15 @@ def read(source: Source, *, mmap: bool = False) -> Document:
 
     Raises ``ReadError`` for what is no model, before anything that is only declared is allocated.
     """
-    name, path = "model", None
+    name, path, backing = "model", None, None
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         name = path.name or str(path)
         try:
             path = _locate(path)
+            noted = Backing.note(path)
             data = _map(path) if mmap else memoryview(path.read_bytes())
+            backing = Backing(*noted, data, mmap)
         except ReadError as error:
             raise error.at(name) from None
         except OSError as error:
@@ -101,7 +106,7 @@ def read(source: Source, *, mmap: bool = False) -> Document:
         model, views = parse(data)
     except ReadError as error:
         raise error.at(name) from None
-    return Document(model, views, name, path, len(data))
+    return Document(model, views, name, path, len(data), backing)
 
 
 def parse(data: memoryview) -> tuple[Any, list[wire.View]]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -21,12 +25,19 @@ class Lowering:
 
 
 class Registry(Generic[Key]):
-    """Lowerings by key; the modules of ``package`` are imported on the first look-up."""
+    """Lowerings by key; the modules of ``package`` are imported as they are needed.
+
+    For a key that is a string, those whose text names it come first: a network uses a few of many families, and
+    importing all of them takes as long as the first answer of a small one.
+    """
 
     def __init__(self, package: str) -> None:
         self._package = package
         self._entries: dict[Key, Lowering] = {}
         self._loaded = False
+        self._texts: dict[str, str] | None = None
+        # a thread must not see the first half of an import by another
+        self._lock = threading.RLock()
 
     def register(self, *keys: Key, **options: Any) -> Callable[[Function], Function]:
         """Registers a function for ``keys``; a second registration of a key is a bug and raises."""
@@ -42,15 +53,38 @@ class Registry(Generic[Key]):
 
     def load(self) -> None:
         """Imports every module of the package, so that all entries are there."""
-        if not self._loaded:
-            self._loaded = True
-            package = importlib.import_module(self._package)
-            for module in pkgutil.walk_packages(package.__path__, f"{self._package}."):
-                importlib.import_module(module.name)
+        with self._lock:
+            if not self._loaded:
+                for name in self._modules():
+                    importlib.import_module(name)
+                self._loaded = True
 
     def get(self, key: Key) -> Lowering | None:
-        self.load()
-        return self._entries.get(key)
+        entry = self._entries.get(key)
+        if entry is None and not self._loaded:
+            with self._lock:
+                if isinstance(key, str):
+                    self._search(f'"{key}"')
+                if key not in self._entries:
+                    self.load()
+            entry = self._entries.get(key)
+        return entry
+
+    def _modules(self) -> list[str]:
+        package = importlib.import_module(self._package)
+        return [module.name for module in pkgutil.walk_packages(package.__path__, f"{self._package}.")]
+
+    def _search(self, quoted: str) -> None:
+        """Imports the modules in whose text a key stands; where there is no text to read, none."""
+        if self._texts is None:
+            self._texts = {}
+            for name in self._modules():
+                spec = importlib.util.find_spec(name)
+                with suppress(OSError, TypeError):
+                    self._texts[name] = Path(spec.origin).read_text("utf-8")  # type: ignore[union-attr, arg-type]
+        for name in [name for name, text in self._texts.items() if quoted in text]:
+            del self._texts[name]
+            importlib.import_module(name)
 
     def __iter__(self) -> Iterator[Key]:
         self.load()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,8 @@ def schema(op: str, opset: int, domain: str = "") -> Any:
     try:
         return defs.get_schema(op, opset, domain)
     except Exception:
+        import difflib
+
         names = {s.name for s in defs.get_all_schemas() if s.domain == domain}
         near = difflib.get_close_matches(op, names, 3)
         raise AttributeError(f"ONNX opset {opset} has no operator {op!r}; near: {', '.join(near) or '-'}") from None
@@ -45,6 +46,8 @@ def attributes(schema: Any, given: dict[str, Any]) -> dict[str, Any]:
             continue
         kind = kinds.get(name)
         if kind is None:
+            import difflib
+
             near = difflib.get_close_matches(name, kinds, 3) or sorted(kinds)
             raise AttributeError(f"{schema.name} has no attribute {name!r}; near: {', '.join(near) or '-'}")
         kind = kind.name

@@ -23,6 +23,8 @@ class Written:
     weights: dict[str, NDArray[Any]] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
     """Node name → place in the source model, for errors of the engine."""
+    repacked: frozenset[str] = frozenset()
+    """Weights that the engine brings into a layout of its own and keeps in no other."""
 
 
 def write(graph: Graph, *, inline: int | None = INLINE, metadata: dict[str, str] | None = None) -> Written:
@@ -41,7 +43,24 @@ def write(graph: Graph, *, inline: int | None = INLINE, metadata: dict[str, str]
     if metadata:
         helper.set_model_props(model, metadata)
     where = {node.name: node.where for node in graph.walk() if node.where}
-    return Written(model, writer.weights, where)
+    return Written(model, writer.weights, where, _repacked(graph))
+
+
+def _repacked(graph: Graph) -> frozenset[str]:
+    """Weights of nothing but convolutions of pictures of known size: the engine works on them in blocks of channels."""
+    found: set[str] = set()
+    others: set[str] = set()
+    for node in graph.walk():
+        for index, value in enumerate(node.inputs):
+            if value is not None and value.data is not None and value.data.nbytes > INLINE:
+                blocks = node.op == "Conv" and index == 1 and value.rank == 4 and value.shape[0] != 1
+                plain = not blocks or node.attributes.get("group", 1) != 1 or not _static(node)
+                (others if plain else found).add(value.name)
+    return frozenset(found - others)
+
+
+def _static(node: Node) -> bool:
+    return node.inputs[0] is not None and node.inputs[0].static
 
 
 class _Writer:

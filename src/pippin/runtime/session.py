@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import PippinError, RunError, TimeoutError
 from . import interrupt
+from .backing import FOLDER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..graph.write import Written
+    from .backing import Backing
+
+log = logging.getLogger("pippin")
 
 SLOWER = ("SkipLayerNormFusion",)
 """Optimisers of the engine that make networks slower: the fused kernel takes six times as long as what it fuses (170
@@ -38,35 +43,35 @@ class Session:
         providers: Sequence[Any] = ("CPUExecutionProvider",),
         optimize: bool = True,
         options: dict[str, str] | None = None,
+        backing: Backing | None = None,
     ) -> None:
+        """``backing``: the file in which some of the weights lie, from which the engine may read them itself."""
+        self.where = written.where
+
+        def settings() -> Any:
+            return self._settings(threads, optimize, options or {})
+
+        session = _from_file(written, settings(), providers, backing) if backing and optimize else None
+        self._session: Any = session or _create(written, settings(), providers)
+        self.inputs: list[str] = [value.name for value in self._session.get_inputs()]
+        self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
+        self._native = self._session._sess
+        self._run: Callable[..., Any] = self._native.run
+
+    @staticmethod
+    def _settings(threads: int | None, optimize: bool, options: dict[str, str]) -> Any:
         import onnxruntime as ort
 
         settings = ort.SessionOptions()
         settings.log_severity_level = LOG_SEVERITY
         # a pool of its own that stops spinning when a run ends: several sessions in a process do not fight for cores
-        for key, value in ({"session.force_spinning_stop": "1"} | dict(options or {})).items():
+        for key, value in ({"session.force_spinning_stop": "1"} | options).items():
             settings.add_session_config_entry(key, value)
         if threads is not None:
             settings.intra_op_num_threads = threads
         if not optimize:
             settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-        if written.weights:
-            values = [_ort_value(array) for array in written.weights.values()]
-            settings.add_external_initializers(list(written.weights), values)
-        self.where = written.where
-        try:
-            self._session = ort.InferenceSession(
-                written.model.SerializeToString(),
-                settings,
-                providers=list(providers),
-                disabled_optimizers=list(SLOWER),
-            )
-        except Exception as error:
-            raise translate(error, self.where, "the network cannot be prepared") from None
-        self.inputs: list[str] = [value.name for value in self._session.get_inputs()]
-        self.outputs: list[str] = [value.name for value in self._session.get_outputs()]
-        self._native = self._session._sess
-        self._run: Callable[..., Any] = self._native.run
+        return settings
 
     def run(self, feeds: dict[str, NDArray[Any]], *, timeout: float | None = None, options: Any = None) -> list[Any]:
         """Runs once; ``timeout`` in seconds. Raises ``RunError`` with the place in the model, or ``TimeoutError``."""
@@ -115,11 +120,46 @@ class Session:
             timer.cancel()
 
 
-def _ort_value(array: Any) -> Any:
+def _create(written: Written, settings: Any, providers: Sequence[Any], placed: Collection[str] = ()) -> Any:
+    """A session; the weights are handed over, but for those ``placed`` in a file."""
     import numpy as np
     import onnxruntime as ort
 
-    return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+    # the engine copies them while the session is made: they need not live longer
+    arrays = {name: np.ascontiguousarray(array) for name, array in written.weights.items() if name not in placed}
+    if arrays:
+        values = [ort.OrtValue.ortvalue_from_numpy(array) for array in arrays.values()]
+        settings.add_external_initializers(list(arrays), values)
+    try:
+        return ort.InferenceSession(
+            written.model.SerializeToString(),
+            settings,
+            providers=list(providers),
+            disabled_optimizers=list(SLOWER),
+        )
+    except Exception as error:
+        raise translate(error, written.where, "the network cannot be prepared") from None
+
+
+def _from_file(written: Written, settings: Any, providers: Sequence[Any], backing: Backing) -> Any:
+    """A session with weights that the engine read from the file; None where that is not safe or of no use."""
+    if not backing.usable:
+        return None
+    placed = backing.place(written)
+    if not placed:
+        return None
+    settings.add_session_config_entry(FOLDER, backing.folder)
+    before = backing.mappings()
+    try:
+        session = _create(written, settings, providers, placed)
+    except RunError as error:
+        log.debug("the engine cannot read the weights from %s: %s", backing.path, error)
+        session = None
+    if session is not None and backing.usable and (backing.mapped or not backing.mappings() - before):
+        return session
+    log.debug("weights are handed over after all: %s", backing.path)
+    backing.withdraw(written, placed)
+    return None
 
 
 _NODE = re.compile(r"(?:Node|node)\s*[:(]?\s*\(?['\"]?([^'\")\s][^'\")]*)['\"]?\)?")
