@@ -206,6 +206,19 @@ def test_mapped_files(tmp_path: Path, placed: list[set[str]]) -> None:
     assert len(placed) == 2
 
 
+def test_weights_that_were_rewritten_are_not_in_the_file(tmp_path: Path, placed: list[set[str]]) -> None:
+    statistics = {name: normal(64, seed=seed) ** 2 for seed, name in enumerate(("gamma", "beta", "mean", "variance"))}
+    layers = [
+        ("convolution", convolution(64, 128, 3), ["x"], ["a"]),
+        ("batchnorm", {"channels": 64, **statistics}, ["a"], ["b"]),
+        ("convolution", convolution(64, 64, 3), ["b"], ["y"]),
+    ]
+    data = network(layers, {"x": [1, 128, 14, 14]}, ["y"]).SerializeToString()
+    loaded = pippin.load(lay(tmp_path / "model.mlmodel", data), mmap=True)
+    assert placed == [{"convolution2/weights"}]
+    np.testing.assert_array_equal(loaded.predict(X)["y"], pippin.load(data).predict(X)["y"])
+
+
 def test_an_engine_that_cannot_read_the_file_is_handed_the_weights(
     tmp_path: Path, placed: list[set[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
