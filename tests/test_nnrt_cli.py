@@ -342,3 +342,15 @@ def test_constants_without_memory_are_found() -> None:
     model.allTensors[2].format = Format.NONE
     numbers = [finding.number for finding in check(model).findings]
     assert numbers == [4, 31, 31]  # and it is an input with memory of its own
+
+
+@pytest.mark.parametrize(
+    ("folder", "other"), [("coreml", "nnrt"), ("nnrt", "coreml"), ("graph", "nnrt"), ("runtime", "nnrt")]
+)
+def test_the_doors_do_not_know_each_other(folder: str, other: str) -> None:
+    import re
+
+    files = sorted((EXAMPLES.parent / "src/pippin" / folder).rglob("*.py"))
+    assert files
+    known = [path.name for path in files if re.search(rf"^\s*(from|import) [.\w]*\b{other}\b", path.read_text(), re.M)]
+    assert not known

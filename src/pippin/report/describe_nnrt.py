@@ -181,7 +181,7 @@ def _told(entry: dict[str, Any]) -> str:
     """The attributes that say something: not those that are empty, off or without activation."""
     if "problem" in entry:
         return str(entry["problem"])
-    quiet = (0, False, "NO_ACTIVATION", [], "")
+    quiet: tuple[Any, ...] = (0, False, "NO_ACTIVATION", [], "")
     return " ".join(f"{key}={value}" for key, value in entry["attributes"].items() if value not in quiet)
 
 
