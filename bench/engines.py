@@ -77,7 +77,34 @@ def mnn(folder: Path, name: str, threads: int) -> Call:
     return lambda: np.array(network.forward(variable).read())
 
 
-ENGINES: dict[str, Callable[[Path, str, int], Call]] = {"ours": ours, "ort": ort, "openvino": openvino, "mnn": mnn}
+def spinning(folder: Path, name: str, threads: int, *, stop: str = "0") -> Call:
+    """Our graph in a session whose threads go on waiting busily after a run, as the engine's default is."""
+    import pippin
+    from pippin.graph import passes
+    from pippin.graph.write import write
+    from pippin.runtime.session import Session
+
+    model = pippin.load(folder / f"{name}.mlmodel", threads=1)
+    graph = model.graph(optimize=False)
+    passes.optimize(graph)
+    session = Session(write(graph), threads=threads, options={"session.force_spinning_stop": stop})
+    feeds = {session.inputs[0]: np.load(folder / f"{name}.npz")["x"]}
+    return lambda: session.run(feeds)[0]
+
+
+def stopping(folder: Path, name: str, threads: int) -> Call:
+    """Our graph in a session like those of ``ours``."""
+    return spinning(folder, name, threads, stop="1")
+
+
+ENGINES: dict[str, Callable[[Path, str, int], Call]] = {
+    "ours": ours,
+    "ort": ort,
+    "openvino": openvino,
+    "mnn": mnn,
+    "spinning": spinning,
+    "stopping": stopping,
+}
 
 
 def export(model_path: Path, folder: Path) -> str:

@@ -122,9 +122,10 @@ def warn(name: str, engine: str, difference: float) -> None:
 
 def table(results: dict[str, Times]) -> None:
     engines = list(dict.fromkeys(engine for times in results.values() for engine in times))
-    peers = [engine for engine in engines if engine != "ours"]
-    heads = [f"{engine} ms" for engine in engines] + [f"ours / {peer}" for peer in peers]
-    heads += ["ours / best"] if len(peers) > 1 else []
+    mine = "ours" if "ours" in engines else engines[0]
+    peers = [engine for engine in engines if engine != mine]
+    heads = [f"{engine} ms" for engine in engines] + [f"{mine} / {peer}" for peer in peers]
+    heads += [f"{mine} / best"] if len(peers) > 1 else []
     print(f"| network | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
     ratios: dict[str, list[float]] = {}
     for name, times in results.items():
@@ -134,15 +135,15 @@ def table(results: dict[str, Times]) -> None:
         if len(peers) > 1 and against:
             against["best"] = min(against.values())
         for head in [*peers, *(["best"] if len(peers) > 1 else [])]:
-            if head in against and "ours" in low:
-                ratios.setdefault(head, []).append(low["ours"] / against[head])
+            if head in against and mine in low:
+                ratios.setdefault(head, []).append(low[mine] / against[head])
                 cells.append(f"{ratios[head][-1]:.3f}")
             else:
                 cells.append("-")
         print(f"| {name} | {' | '.join(cells)} |")
     for head, values in ratios.items():
         mean = math.exp(sum(map(math.log, values)) / len(values))
-        print(f"\nours / {head}: geometric mean {mean:.3f}, worst {max(values):.3f}", end="")
+        print(f"\n{mine} / {head}: geometric mean {mean:.3f}, worst {max(values):.3f}", end="")
     print()
 
 
