@@ -51,7 +51,7 @@ class Checkpoint:
     def load(cls, path: Path) -> Checkpoint:
         """Reads a checkpoint. Raises ``ReadError`` for what is none."""
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             about = json.loads(bytes(arrays.pop(_ABOUT).tobytes()))
             version = about.pop("version")

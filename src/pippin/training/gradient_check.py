@@ -109,6 +109,8 @@ def _check(trainer: Trainer, columns: Mapping[str, Any], count: int, places: int
     result = GradientCheck(float(answers["loss"]), judge.loss(trainer.document))
     random = np.random.default_rng(seed)
     values = problem.parameters.values()
+    # a gradient that is nothing beside the others cannot be told from 0
+    floor = 1e-4 * max(float(np.abs(answers[f"gradient of {p.name}"]).max(initial=0)) for p in problem.parameters)
     for parameter in problem.parameters:
         gradient = answers[f"gradient of {parameter.name}"]
         weights = values[parameter.name]
@@ -118,7 +120,7 @@ def _check(trainer: Trainer, columns: Mapping[str, Any], count: int, places: int
         sides = np.array([judge.slopes(trainer.document, parameter, weights, int(place)) for place in chosen])
         numeric, spread = sides.mean(1), np.abs(sides[:, 0] - sides[:, 1]) / 2
         analytic = gradient.reshape(-1)[chosen].astype(np.float64)
-        scale = max(float(np.abs(numeric).max(initial=0)), float(np.abs(analytic).max(initial=0)), 1e-7)
+        scale = max(float(np.abs(numeric).max(initial=0)), float(np.abs(analytic).max(initial=0)), floor, 1e-30)
         off = np.abs(analytic - numeric)
         off = np.where(off > TOLERANCE * scale, np.maximum(off - spread, 0), off)
         error = float(off.max(initial=0)) / scale

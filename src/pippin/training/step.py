@@ -174,7 +174,8 @@ class _Network:
         blob = lowerer.blobs.get(settings.input)
         if blob is None:
             raise CheckError(f"the loss layer's input {settings.input!r} is made by no layer")
-        y = self.output = g.float(blob.values()[0])
+        # of true rank, so that the axes of sequence and batch are apart
+        y = self.output = g.float(blob.nd(g))
         if not y.static:
             raise UnsupportedError("the shape of the loss layer's input must be known before the network runs")
         with g.scope("loss", "the loss layer"):

@@ -196,6 +196,10 @@ class Trainer:
             held = sources.open_source(self.validation, self.model, self.settings)
         if self.resumed is not None:
             self.restore(self.resumed)
+            if self.epoch >= self.settings.epochs:
+                # nothing is left to do, but the weights are those of the checkpoint
+                columns, size = next(sources.batches(source, 1, None))
+                self.adopt([array.shape[1:] for array in self.encoder.inputs(columns, size).values()])
         count = sources.length(source)
         batches = None if count is None else -(-count // self.settings.batch_size)
         while self.epoch < self.settings.epochs:

@@ -80,6 +80,7 @@ def _lstm(
         coupled=p.params.coupledInputAndForgetGate,
         gate_clip=CLIP,
         cell_clip=threshold,
+        plain=g.trained is not None,
     )
     outputs = [result(g, y, last_h, p.params.sequenceOutput, size)]
     if g.output_count > 1:

@@ -98,6 +98,7 @@ def lstm(
     coupled: bool = False,
     gate_clip: float = math.inf,
     cell_clip: float = math.inf,
+    plain: bool = False,
 ) -> tuple[Value, Value, Value]:
     """x (T,B,I), h and c (D,B,H) or None for zeros → y (T,D,B,H), the last h and c (D,B,H).
 
@@ -106,12 +107,15 @@ def lstm(
 
     ONNX's LSTM does not clip the cell. With gates in [0, 1] the cell grows by the largest |g| a step at most, so it
     serves where that cannot reach the threshold: for certain, or by a look at the initial cell when the network runs.
-    Longer sequences are cut into pieces for which it holds; what is left is a Scan.
+    Longer sequences are cut into pieces for which it holds; what is left is a Scan. ``plain``: a Scan in any case, with
+    no decisions at run time, as gradients want it.
     """
     h, c = _given(h), _given(c)
     fast = _Lstm(cell, list(activations), direction, coupled, gate_clip)
     limit = max(a.bound for a in activations[1::3])
     gated = all(a.gate for a in activations[0::3])
+    if plain:
+        return fast.scan(g, x, h, c, cell_clip)
     if math.isinf(cell_clip):
         return fast.operator(g, x, h, c)
     if not gated or math.isinf(limit):
