@@ -24,6 +24,8 @@ SCHEMA = 1
 """Version of the JSON of a proof."""
 EQUAL = 2e-5
 """What counts as equal: differences of this share of the largest value, which the order of additions makes."""
+MEMORY = 2_000_000_000
+"""Bytes that a run may need by default, as far as the shapes tell."""
 _RANDOM = ("random", "categoricalDistribution")
 
 
@@ -103,14 +105,15 @@ def prove(
     *,
     seeds: Sequence[int] = (0, 1),
     custom_layers: Mapping[str, Any] | None = None,
+    max_memory: int | None = MEMORY,
 ) -> Proof:
     """Runs the model before and after the edits of ``editor``.
 
-    ``data`` are inputs as the model took them before; with ``seeds`` come inputs made up. Where a model cannot be run
+    ``max_memory``: bytes that a run may need; networks that need more are not run. ``data`` are inputs as the model took them before; with ``seeds`` come inputs made up. Where a model cannot be run
     (a pipeline, a custom layer without its function), the trial says so and is no failure; where it ran before and
     does not after, it is.
     """
-    run = _Runs(editor, custom_layers or {})
+    run = _Runs(editor, custom_layers or {}, max_memory)
     proof = Proof()
     inputs: list[Any] | None = None
     for first, last in _groups(editor.steps):
@@ -124,7 +127,7 @@ def prove(
                 inputs = [*data, *(samples.sample(before, seed) for seed in seeds)]
             answers = [before.predict(item) for item in inputs]
             if probes:
-                probed = Model(_probed(editor.state(first), probes), custom_layers=custom_layers or {}).prepare()
+                probed = run.load(_probed(editor.state(first), probes))
                 found = [probed.predict(item) for item in inputs]
                 answers = [one | {n: more[n] for n in probes} for one, more in zip(answers, found, strict=True)]
         except InputError:
@@ -163,8 +166,9 @@ def _groups(steps: Sequence[Step]) -> Iterator[tuple[int, int]]:
 class _Runs:
     """Loads the states of an editor; the last one is kept, since it is the first of the next trial."""
 
-    def __init__(self, editor: Editor, custom_layers: Mapping[str, Any]) -> None:
+    def __init__(self, editor: Editor, custom_layers: Mapping[str, Any], max_memory: int | None) -> None:
         self.editor = editor
+        self.max_memory = max_memory
         self.custom_layers = custom_layers
         self.kept: tuple[int, Model] | None = None
 
@@ -173,8 +177,12 @@ class _Runs:
         if document.type not in NETWORKS:
             document.network  # noqa: B018 - raises, and says why
         if self.kept is None or self.kept[0] != after:
-            self.kept = after, Model(document, custom_layers=self.custom_layers).prepare()
+            self.kept = None  # before the next one is made
+            self.kept = after, self.load(document)
         return self.kept[1]
+
+    def load(self, document: Document) -> Model:
+        return Model(document, custom_layers=self.custom_layers, max_memory=self.max_memory).prepare()
 
 
 def _probed(document: Document, probes: Sequence[str]) -> Document:

@@ -270,11 +270,15 @@ class Editor:
         *,
         seeds: Sequence[int] = (0, 1),
         custom_layers: Mapping[str, Any] | None = None,
+        max_memory: int | None = 2_000_000_000,
     ) -> Proof:
-        """Runs the model before and after the edits on ``data`` and on seeded inputs, and compares the answers."""
+        """Runs the model before and after the edits on ``data`` and on seeded inputs, and compares the answers.
+
+        A network that needs more than ``max_memory`` bytes is not run, and the proof says so.
+        """
         from ...analysis.edits import prove
 
-        return prove(self, data, seeds=seeds, custom_layers=custom_layers)
+        return prove(self, data, seeds=seeds, custom_layers=custom_layers, max_memory=max_memory)
 
     def load(self, **options: Any) -> Model:
         """The model as it is now, ready to predict; ``options`` as of ``pippin.load``."""

@@ -236,12 +236,12 @@ def _rules(slot: Slot, p: Any, kind: str, updatable: bool) -> None:
         slot.no_packed = _3D
     elif kind in ("innerProduct", "batchedMatmul") and p.int8DynamicQuantize and slot.field == "weights":
         slot.no_half = slot.no_packed = _DYNAMIC
-    elif kind == "convolution" and p.isDeconvolution and p.nGroups > 1:
-        # output channels lie on two axes then, and tools differ in how they read a scale for each
-        slot.one_scale = True
     elif kind == "activation":
         slot.alike = True
     elif kind == "biDirectionalLSTM":
         slot.together = False
+    # tools differ in how they read a scale for each channel of what is no product, and of grouped deconvolutions, whose
+    # output channels lie on two axes
+    slot.one_scale = slot.role != "weights" or (kind == "convolution" and p.isDeconvolution and p.nGroups > 1)
     if updatable and (slot.layer.isUpdatable or slot.params.isUpdatable):
         slot.no_half = slot.no_packed = _TRAINED
