@@ -46,14 +46,24 @@ ONE = (
 )
 
 
-def _by_hand(zone_c: float = 0.0, zone_h: float = 0.0) -> tuple[list[float], float, float]:
+TWICE = (
+    ONE[0],
+    *(const(np.repeat(part.array, 2, axis=0)) for part in ONE[1:4]),
+    *(part.repeat(2, 0) for part in ONE[4:]),
+)
+"""The unit of ``ONE`` in both directions."""
+
+
+def _by_hand(
+    zone_c: float = 0.0, zone_h: float = 0.0, sequence: tuple[float, ...] = (1.0, -2.0)
+) -> tuple[list[float], float, float]:
     """The states of ``ONE``, step by step."""
 
     def gate(x: float) -> float:
         return 1 / (1 + float(np.exp(-x)))
 
     h, c, seen = 0.5, -0.5, []
-    for x in (1.0, -2.0):
+    for x in sequence:
         i, o = gate(0.5 * x + 0.1 * h + 0.25), gate(0.25 * x + 0.2 * h + 0.5)
         f, g = gate(-0.5 * x + 0.3 * h + 1), float(np.tanh(x - 0.4 * h - 0.25))
         new = f * c + i * g
@@ -67,6 +77,12 @@ def _known(zone_c: float = 0.0, zone_h: float = 0.0) -> tuple[Any, ...]:
     return np.reshape(seen, (2, 1, 1, 1)), np.reshape(h, (1, 1, 1)), np.reshape(c, (1, 1, 1))
 
 
+def _both_ways() -> tuple[Any, ...]:
+    (seen, h, c), (back, h_back, c_back) = _by_hand(), _by_hand(sequence=(-2.0, 1.0))
+    steps = [[seen[0], back[1]], [seen[1], back[0]]]
+    return np.reshape(steps, (2, 2, 1, 1)), np.reshape([h, h_back], (2, 1, 1)), np.reshape([c, c_back], (2, 1, 1))
+
+
 UNIT = {"inputSize": 1, "hiddenSize": 1, "bidirectional": False, "numDirections": 1}
 CASES = [
     lstm("one unit, by hand", inputs=ONE, attributes=UNIT, expect=_known()),
@@ -76,6 +92,7 @@ CASES = [
         attributes={**UNIT, "zoneoutCell": 0.25, "zoneoutHidden": 0.125},
         expect=_known(0.25, 0.125),
     ),
+    lstm("two directions, by hand", 2, inputs=TWICE, attributes={"inputSize": 1, "hiddenSize": 1}, expect=_both_ways()),
     lstm("one direction"),
     lstm("two directions", 2),
     lstm("one step", time=1),

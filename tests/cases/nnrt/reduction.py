@@ -67,6 +67,18 @@ for _mode, _known in KNOWN.items():
             reduce(_mode, "int64", whole(3, 4, dtype=np.int64), ints([0])),
         ]
 CASES += [
+    reduce(
+        ReduceMode.SUM, "to the end, known values", GIVEN, ints([0]), keep=True, reduceToEnd=True, coeff=2, expect=(18,)
+    ),
+    reduce(
+        ReduceMode.SUM,
+        "a factor of nearly 0, known values",
+        GIVEN,
+        ints([1]),
+        reduceToEnd=True,
+        coeff=5e-6,
+        expect=([2, 7],),
+    ),
     reduce(ReduceMode.MEAN, "int32 is cut off", i32([[-1, -2], [1, 2]]), ints([1]), expect=([-1, 1],)),
     reduce(ReduceMode.ALL, "known values", np.array([[True, False], [True, True]]), ints([1]), expect=([False, True],)),
     reduce(ReduceMode.ALL, "kept", flags(2, 3, 4), ints([0, 2]), keep=True),
