@@ -16,7 +16,10 @@ import numpy as np
 
 TARGET = Path(__file__).resolve().parents[1] / "tests/fixtures/torch_training"
 STEPS, BATCH, BATCHES = 10, 8, 2
-OPTIMIZERS = {"sgd": {"lr": 0.05, "momentum": 0.9}, "adam": {"lr": 0.02, "betas": (0.9, 0.999), "eps": 1e-8}}
+OPTIMIZERS: dict[str, dict[str, Any]] = {
+    "sgd": {"lr": 0.05, "momentum": 0.9},
+    "adam": {"lr": 0.02, "betas": (0.9, 0.999), "eps": 1e-8},
+}
 
 
 def classifier() -> tuple[Any, Any, list[Any], Any]:
@@ -131,9 +134,8 @@ def main() -> None:
             trained = [p for p in net.parameters() if p.requires_grad]
             kind = torch.optim.SGD if optimizer == "sgd" else torch.optim.Adam
             scale = 1 / 255 if name == "pictures" else 1.0
-            arrays[f"losses/{optimizer}"] = np.array(
-                losses(net, criterion, inputs, target, kind(trained, **options), scale)
-            )
+            rule: Any = kind(trained, **options)
+            arrays[f"losses/{optimizer}"] = np.array(losses(net, criterion, inputs, target, rule, scale), np.float64)
         np.savez_compressed(TARGET / f"{name}.npz", **arrays)
         print(name, {key: value.round(4).tolist() for key, value in arrays.items() if key.startswith("losses")})
 

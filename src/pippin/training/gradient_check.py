@@ -14,6 +14,7 @@ from ..coreml.wire import View
 from ..errors import CheckError, PippinError
 from . import data as sources
 from .encode import Encoder
+from .losses import TINY
 from .parameters import Parameter
 from .settings import Settings
 from .step import State
@@ -106,7 +107,7 @@ def _check(trainer: Trainer, columns: Mapping[str, Any], count: int, places: int
     state = State.of(problem)
     answers = problem.gradients(count).run(state, feeds, {})
     judge = _Judge(trainer.model, trainer.settings, trainer.encoder, columns, count, problem.target_shape)
-    result = GradientCheck(float(answers["loss"]), judge.loss(trainer.document))
+    result = GradientCheck(float(answers["loss"]), judge.loss(trainer.document, TINY))
     random = np.random.default_rng(seed)
     values = problem.parameters.values()
     # a gradient that is nothing beside the others cannot be told from 0
@@ -152,8 +153,8 @@ class _Judge:
         else:
             self.target = encoder.numbers(*encoder.column(columns), target_shape).astype(np.float64)
 
-    def loss(self, document: Document) -> float:
-        """mean -log p[target], or mean (y - target)²."""
+    def loss(self, document: Document, tiny: float = 0.0) -> float:
+        """mean -log(p[target] + tiny), or mean (y - target)². The gradient is that of tiny = 0."""
         from ..analysis import reference
 
         model = Model(document, custom_layers=self.model.custom_layers)
@@ -161,7 +162,7 @@ class _Judge:
         for sample, target in zip(self.samples, self.target, strict=True):
             y = reference.blobs(model, sample, keep=[self.settings.input])[self.settings.input]
             if self.settings.loss == "cross entropy":
-                total += -float(np.log(y.reshape(-1)[int(target)]))
+                total += -float(np.log(y.reshape(-1)[int(target)] + tiny))
             else:
                 total += float(np.mean((y.reshape(-1) - target.reshape(-1)) ** 2))
         return total / self.count
