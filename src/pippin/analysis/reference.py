@@ -49,13 +49,17 @@ def blobs(
 
 def pixels(model: Model, name: str, value: Any) -> NDArray[np.float32]:
     """A picture as the first layer sees it: [1,C,H,W], preprocessed."""
+    return preprocessed(model, name, model.encoder(name)(value))
+
+
+def preprocessed(model: Model, name: str, levels: NDArray[Any]) -> NDArray[np.float32]:
+    """Levels [1,C,H,W] of a picture in the model's order of channels after its preprocessing."""
     import numpy as np
 
     from ..reference.coreml.blobs import preprocess
 
-    encode = model.encoder(name)
-    color = encode.feature.color or "RGB"
-    return preprocess(model.document.network, name, encode(value), color, model.weights).astype(np.float32)
+    color = model.inputs[name].color or "RGB"
+    return preprocess(model.document.network, name, levels, color, model.weights).astype(np.float32)
 
 
 def onnx_blobs(model: OnnxModel, data: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..errors import InputError, PippinError, UnsupportedError
 from . import reference, samples
@@ -15,6 +15,7 @@ from .difference import TOLERANCE, Difference, difference
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..coreml.features import Feature
     from ..coreml.model import Model
     from ..onnx_model import OnnxModel
 
@@ -97,7 +98,7 @@ class Proof:
 
 def verify(
     model: Model,
-    converted: str | os.PathLike[str] | OnnxModel,
+    converted: str | os.PathLike[str] | OnnxModel | Converted,
     *,
     level: Level = "quick",
     inputs: Iterable[Mapping[str, Any]] = (),
@@ -105,7 +106,7 @@ def verify(
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Proof:
-    """Runs ``converted`` in ONNX Runtime and ``model`` in the reference on the same inputs and compares the answers.
+    """Runs ``converted`` and ``model``, this in the reference, on the same inputs and compares the answers.
 
     "quick": one seeded input and the user's own ``inputs``, outputs. "full": three seeds, up to three other allowed
     shapes and the user's own, outputs and every blob that both have. Allowed are ``tolerance`` + ``tolerance`` · |b|
@@ -124,8 +125,8 @@ def verify(
         return proof
     if level not in ("quick", "full"):
         raise InputError(f"verify must be one of none, quick, full, got {level!r}")
-    other = converted if isinstance(converted, onnx_model.OnnxModel) else onnx_model.load(converted)
-    if RANDOM & {node.op_type for node in other.proto.graph.node}:
+    other = onnx_model.load(converted) if isinstance(converted, (str, os.PathLike)) else converted
+    if isinstance(other, onnx_model.OnnxModel) and RANDOM & {node.op_type for node in other.proto.graph.node}:
         proof.skipped = "the network draws random numbers anew for each run"
         return proof
     for what, data in _inputs(model, other, level, list(inputs), seed):
@@ -137,6 +138,22 @@ def verify(
             break
     proof.seconds = time.perf_counter() - begin
     return proof
+
+
+class Converted(Protocol):
+    """What stands for a converted model: an ONNX model, or another that runs on the same inputs."""
+
+    @property
+    def inputs(self) -> Mapping[str, Feature]: ...
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The blobs that can be looked at, beside the outputs."""
+        ...
+
+    def run(self, data: Mapping[str, Any]) -> Mapping[str, NDArray[Any]]: ...
+
+    def blobs(self, data: Mapping[str, Any], names: Iterable[str] | None = None) -> Mapping[str, NDArray[Any]]: ...
 
 
 class _Unproved(Exception):
@@ -153,7 +170,7 @@ def _wanted(model: Model, data: Mapping[str, Any], keep: list[str] | None) -> di
 
 
 def _trial(
-    model: Model, other: OnnxModel, what: str, data: Mapping[str, Any], everything: bool, tolerance: float
+    model: Model, other: OnnxModel | Converted, what: str, data: Mapping[str, Any], everything: bool, tolerance: float
 ) -> Trial:
     given = {name: _given(model, other, name, value) for name, value in data.items()}
     names = model.blob_outputs()
@@ -205,7 +222,7 @@ def _alike(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]
     return (a.reshape(b.shape), b) if a.size == b.size else (a, b)
 
 
-def _given(model: Model, other: OnnxModel, name: str, value: Any) -> Any:
+def _given(model: Model, other: OnnxModel | Converted, name: str, value: Any) -> Any:
     """What the graph takes for a value that the model takes: preprocessed where that was left out of the graph."""
     if model.inputs[name].kind != "image" or other.inputs[name].kind == "image":
         return value
@@ -216,7 +233,7 @@ def _given(model: Model, other: OnnxModel, name: str, value: Any) -> Any:
 
 
 def _inputs(
-    model: Model, other: OnnxModel, level: str, own: Sequence[Mapping[str, Any]], seed: int
+    model: Model, other: OnnxModel | Converted, level: str, own: Sequence[Mapping[str, Any]], seed: int
 ) -> list[tuple[str, dict[str, Any]]]:
     found: list[tuple[str, dict[str, Any]]] = []
     for index, data in enumerate(own):
@@ -236,7 +253,7 @@ def _inputs(
 
 
 def shapes(
-    model: Model, other: OnnxModel, variant: Mapping[str, tuple[int, ...]] | None = None
+    model: Model, other: OnnxModel | Converted, variant: Mapping[str, tuple[int, ...]] | None = None
 ) -> dict[str, tuple[int, ...]]:
     """Sizes that both take: those that the graph fixes, else of ``variant``, else the declared ones.
 
@@ -256,14 +273,14 @@ def shapes(
     raise UnsupportedError("no length of sequence and batch was found that the network takes; give an input")
 
 
-def _lead(model: Model, other: OnnxModel, name: str) -> int:
+def _lead(model: Model, other: OnnxModel | Converted, name: str) -> int:
     """How many axes the graph has in front of the declared ones: sequence and batch."""
     entry = model.inputs[name]
     return 0 if entry.kind == "image" else len(other.inputs[name].shape or ()) - len(entry.shape or ())
 
 
 def _sizes(
-    model: Model, other: OnnxModel, name: str, variant: Mapping[str, tuple[int, ...]], lead: tuple[int, ...]
+    model: Model, other: OnnxModel | Converted, name: str, variant: Mapping[str, tuple[int, ...]], lead: tuple[int, ...]
 ) -> tuple[int, ...]:
     entry, form = model.inputs[name], other.inputs[name]
     if entry.kind == "image":

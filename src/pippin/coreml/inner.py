@@ -147,6 +147,14 @@ def _rename(network: Any, inputs: set[str], outputs: set[str]) -> None:
             current[name] = layer.output[index] = fresh
 
 
+def written(layer: Any) -> Iterable[str]:
+    """The blobs that the networks in a layer write."""
+    from .control_flow import networks
+
+    for nested in networks(layer):
+        yield from _writes(nested.layers)
+
+
 def _writes(layers: Iterable[Any]) -> Iterable[str]:
     from .control_flow import networks
 

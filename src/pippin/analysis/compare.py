@@ -1,0 +1,410 @@
+"""Two models side by side: outputs, then blob by blob, the first layer that departs, and the likely cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..coreml import inner
+from ..errors import InputError, PippinError
+from ..onnx_model import OnnxModel
+from . import causes, matching, precision, samples, traces
+from .causes import Cause
+from .difference import TOLERANCE, Difference, difference
+from .matching import Pair
+from .precision import Narrow
+from .rounding import EPSILON, Precision, is_exact
+from .traces import Trace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..loading import AnyModel
+
+SCHEMA = 1
+"""Version of the JSON of a comparison."""
+BLOBS = 10.0
+"""How many times the tolerance blobs on the way may be apart, as a share of their largest value."""
+REFERENCE: Literal["reference"] = "reference"
+
+
+@dataclass
+class Step:
+    """A blob that both runs have: the layer that makes it, its counterpart, how far they are apart, and how far what
+    that layer alone makes of the other run's values (None where that cannot be told)."""
+
+    pair: Pair
+    place: str
+    difference: Difference
+    alone: Difference | None = None
+
+
+@dataclass
+class Departure:
+    """Where the runs part: the layer, or the layers one of which it is, and the likely cause."""
+
+    place: str
+    suspects: list[str]
+    step: Step
+    cause: Cause
+    others: int = 0
+    """How many more layers, judged by themselves, answer differently."""
+
+
+@dataclass
+class Comparison:
+    """What a comparison found."""
+
+    a: str
+    b: str
+    tolerance: float
+    outputs: list[Difference] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
+    departure: Departure | None = None
+    narrow: Narrow | None = None
+    explained: dict[str, bool] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the outputs agree."""
+        return bool(self.outputs) and all(entry.ok for entry in self.outputs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        found = self.departure
+        return {
+            "schema": SCHEMA,
+            "first": self.a,
+            "second": self.b,
+            "tolerance": self.tolerance,
+            "ok": self.ok,
+            "outputs": [entry.to_dict() for entry in self.outputs],
+            "blobs": [
+                {
+                    "layer": step.place,
+                    "first": step.pair.a,
+                    "second": step.pair.b,
+                    "matchedBy": step.pair.how,
+                    "difference": step.difference.to_dict(),
+                    "alone": step.alone.to_dict() if step.alone else None,
+                }
+                for step in self.steps
+            ],
+            "unmatched": self.unmatched,
+            "departure": None
+            if found is None
+            else {
+                "layer": found.place,
+                "suspects": found.suspects,
+                "blob": found.step.pair.a,
+                "cause": found.cause.to_dict(),
+                "otherLayers": found.others,
+            },
+            "precision": self.narrow.to_dict() if self.narrow else None,
+            "explainedByPrecision": self.explained or None,
+            "notes": self.notes,
+        }
+
+
+def compare(
+    a: AnyModel,
+    b: AnyModel | Mapping[str, Any] | Literal["reference"] | None,
+    data: Mapping[str, Any] | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+    seed: int = 0,
+    kind: Precision | None = None,
+    blobs: bool = True,
+    name: str = "",
+) -> Comparison:
+    """Compares ``a`` with ``b``, which is the one to go by: another model, "reference", or recorded arrays by name.
+
+    ``data``: inputs as ``a`` takes them; what is left out is taken from the recorded arrays if they have it, else made
+    up from ``seed``. ``kind`` also runs ``a`` with every blob rounded to that type; with ``b`` None that run is what
+    ``a`` is compared with. ``blobs``: also what lies between. ``name`` is what to call recorded arrays.
+
+    Allowed are ``tolerance`` + ``tolerance`` · |b| for outputs; for blobs ten times that share of the largest value.
+    """
+    a = a if isinstance(a, OnnxModel) else inner.distinct(a)
+    given = _inputs(a, b, data, seed)
+    first = traces.run(a, given)
+    result = Comparison(first.what, name, tolerance)
+    if kind is not None:
+        result.narrow = precision.narrow(a, given, kind, first)
+    second, other, other_data = _second(a, b, given, result, name)
+    result.b = second.what
+    pairs = matching.match(first, second)
+    _outputs(result, first, second, pairs)
+    if blobs:
+        _steps(result, first, second, pairs)
+        if any(not entry.ok for entry in (*result.outputs, *(step.difference for step in result.steps))):
+            _depart(result, (a, given, first), (other, other_data, second))
+    if result.narrow is not None and b is not None:
+        for entry in result.outputs:
+            verdict = precision.explains(entry, result.narrow.outputs.get(entry.name), tolerance)
+            if verdict is not None:
+                result.explained[entry.name] = verdict
+    return result
+
+
+# -- inputs ----------------------------------------------------------------------------------------------------------
+
+
+def _inputs(a: AnyModel, b: Any, data: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:
+    given = dict(data or {})
+    if isinstance(b, Mapping):
+        given = {name: b[name] for name in a.inputs if name in b} | given
+    missing = [
+        name for name, entry in a.inputs.items() if name not in given and not entry.optional and entry.default is None
+    ]
+    if missing and isinstance(b, Mapping):
+        raise InputError(
+            f"no value for input {missing[0]!r}: recorded answers belong to an input",
+            hint="give the input that was used, or keep it under its name beside the recorded arrays",
+        )
+    if missing:
+        made = samples.sample(a, seed)
+        given |= {name: made[name] for name in missing}
+    return given
+
+
+def _second(
+    a: AnyModel, b: Any, given: Mapping[str, Any], result: Comparison, name: str
+) -> tuple[Trace, Any, Mapping[str, Any]]:
+    """The run to go by, its model if there is one, and what that was given."""
+    if b is None:
+        if result.narrow is None:
+            raise InputError("a comparison needs a second model, recorded arrays, the reference or a precision")
+        values = result.narrow.values
+        what = f"{result.a} in {result.narrow.kind}"
+        usual = traces.places(a) if not isinstance(a, OnnxModel) else {}
+        return Trace(what, values, usual, list(result.narrow.outputs), list(a.inputs)), None, given
+    if b == REFERENCE:
+        if isinstance(a, OnnxModel):
+            from . import reference
+
+            values = reference.onnx_blobs(a, given)
+            values = {key: value for key, value in values.items() if value.dtype.kind in "fiub"}
+            outputs = [info.name for info in a.proto.graph.output]
+            return Trace("ONNX's reference", values, dict(a.values), outputs, list(a.inputs)), None, given
+        return traces.by_reference(a, given), a, given
+    if isinstance(b, Mapping):
+        values = {key: value for key, value in b.items() if key not in a.inputs}
+        return traces.recorded(name or "the recording", _labelled(a, values)), None, given
+    other = b if isinstance(b, OnnxModel) else inner.distinct(b)
+    theirs = _translated(a, other, given, result)
+    return traces.run(other, theirs), other, theirs
+
+
+def _labelled(a: AnyModel, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Recorded answers with probabilities by label as arrays in the order of the labels; labels themselves left out."""
+    import numpy as np
+
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping) and a.labels:
+            by_text = {str(key): number for key, number in value.items()}
+            value = np.array([by_text.get(str(label), np.nan) for label in a.labels], np.float64)
+            if not isinstance(a, OnnxModel):
+                name = a.probabilities
+        array = np.asarray(value)
+        if array.dtype.kind in "fiub" and name != a.predicted_feature:
+            found[name] = array
+    if not found:
+        raise InputError("the recording holds no arrays of numbers")
+    return found
+
+
+def _translated(a: AnyModel, b: AnyModel, given: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
+    """The values for the inputs of ``b``: those of the same name, else by position; a picture as ``b`` takes it."""
+    theirs: dict[str, Any] = {}
+    left = [name for name in given if name not in b.inputs]
+    for name, entry in b.inputs.items():
+        source = name if name in given else left.pop(0) if left else None
+        if source is None:
+            continue
+        value, mine = given[source], a.inputs[source]
+        if mine.kind == "image" and entry.kind != "image":
+            if isinstance(a, OnnxModel):
+                value = a.feeds({source: value})[source]
+            else:
+                from . import reference
+
+                value = reference.pixels(a, source, value)
+                result.notes.append(f"{b_name(b)} takes {name!r} as an array: it got the picture after preprocessing")
+        elif mine.kind != "image" and entry.kind == "image":
+            raise InputError(f"input {name!r} of {b_name(b)} is a picture, {source!r} of {result.a} is none")
+        elif entry.kind != "image":
+            value = _fitted(value, entry)
+        theirs[name] = value
+    return theirs
+
+
+def _fitted(value: Any, entry: Any) -> Any:
+    """An array in the shape that an input declares, where only ones tell them apart."""
+    import numpy as np
+
+    array = np.asarray(value)
+    shape = entry.shape or ()
+    if 0 not in shape and int(np.prod(shape, dtype=np.int64)) == array.size:
+        return array.reshape(shape)
+    return array
+
+
+def b_name(model: AnyModel) -> str:
+    """What a model is called in messages."""
+    return model.name if isinstance(model, OnnxModel) else model.document.name
+
+
+# -- outputs and blobs -----------------------------------------------------------------------------------------------
+
+
+def _outputs(result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pair]) -> None:
+    known = {pair.a: pair for pair in pairs}
+    missing = []
+    for name in first.outputs:
+        pair = known.get(name)
+        if pair is None:
+            missing.append(name)
+            continue
+        other = pair.other(second.values)
+        value = first.values[name]
+        if other.size == value.size:
+            other = other.reshape(value.shape)
+        result.outputs.append(difference(name, value, other, result.tolerance))
+        if pair.how == "layout":
+            result.notes.append(
+                f"output {name!r} is transposed in {second.what}: its axes are read as {list(pair.order)}"
+            )
+    if missing and not result.outputs:
+        names = ", ".join(map(repr, second.values)) or "nothing"
+        raise InputError(
+            f"output {missing[0]!r} has no counterpart in {second.what}, which has {names}",
+            hint="names or sizes must agree",
+        )
+    result.notes += [f"output {name!r} has no counterpart" for name in missing]
+
+
+def _steps(result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pair]) -> None:
+    for pair in pairs:
+        value, other = first.values[pair.a], pair.other(second.values)
+        if other.size == value.size:
+            other = other.reshape(value.shape)
+        entry = difference(pair.a, value, other, BLOBS * result.tolerance, scaled=True)
+        result.steps.append(Step(pair, first.place(pair.a), entry))
+    known = {pair.a for pair in pairs}
+    result.unmatched = [name for name in first.values if name not in known]
+
+
+def _depart(
+    result: Comparison,
+    mine: tuple[AnyModel, Mapping[str, Any], Trace],
+    theirs: tuple[Any, Mapping[str, Any], Trace],
+) -> None:
+    """Finds the layer that is to blame: judged on the other run's values, it answers differently."""
+    a, data, first = mine
+    second = theirs[2]
+    given = {step.pair.a: _shaped(step, first, second) for step in result.steps}
+    computed: Mapping[str, NDArray[Any]] = {}
+    try:
+        computed = traces.forced(a, data, given)
+    except PippinError as error:
+        result.notes.append(f"layers could not be judged by themselves: {error}")
+    for step in result.steps:
+        name = step.pair.a
+        if name in computed:
+            made = computed[name].reshape(given[name].shape)
+            step.alone = difference(name, made, given[name], BLOBS * result.tolerance, scaled=True)
+    wrong = [step for step in result.steps if step.alone is not None and not step.alone.ok]
+    wrong += [step for step in result.steps if step.alone is None and not step.difference.ok]
+    wrong.sort(key=result.steps.index)
+    if not wrong:
+        result.departure = _gradual(result, second)
+        return
+    step = wrong[0]
+    wanted = given[step.pair.a]
+    value = computed.get(step.pair.a, first.values[step.pair.a]).reshape(wanted.shape)
+    suspects = traces.suspects(a, step.pair.a, {entry.pair.a for entry in result.steps})
+    if len(suspects) > 1:
+        suspects = causes.heavier(suspects, value, wanted)
+    cause = _all_narrow(wrong, given) or _input_cause(a, data, step, given, wanted)
+    if cause is None:
+        cause = _cause(a, theirs[0], step, value, wanted, len(wrong))
+    result.departure = Departure(
+        suspects[0] if len(suspects) == 1 else step.place, suspects, step, cause, len(wrong) - 1
+    )
+
+
+def _all_narrow(wrong: Sequence[Step], given: Mapping[str, NDArray[Any]]) -> Cause | None:
+    """Whether every layer that differs gives numbers of a narrow type, no further off than sums of them can be."""
+    kinds: tuple[Precision, ...] = ("bfloat16", "float16")
+    for kind in kinds:
+        entries = [(step.pair.a, step.alone or step.difference) for step in wrong]
+        if all(
+            not entry.problem and entry.share <= 8 * EPSILON[kind] and is_exact(given[name], kind)
+            for name, entry in entries
+        ):
+            text = f"every value of the second is a {kind} number, and no layer is further off than rounding makes it"
+            return Cause(kind, text)
+    return None
+
+
+def _input_cause(
+    a: AnyModel, data: Mapping[str, Any], step: Step, given: Mapping[str, NDArray[Any]], wanted: NDArray[Any]
+) -> Cause | None:
+    """Whether the second run's value comes out once a picture is preprocessed in another way."""
+    if isinstance(a, OnnxModel):
+        return None
+    name = step.pair.a
+    pictures = [key for key, entry in a.inputs.items() if entry.kind == "image" and key in data]
+    layer = causes.producer(a, name)
+    for key in pictures:
+        if name != key and (layer is None or key not in layer.input):
+            continue
+        for text, seen in causes.other_preprocessing(a, key, data[key]):
+            made = {key: seen} if name == key else traces.forced(a, data, {**given, key: seen})
+            if name in made and causes.equal(made[name].reshape(wanted.shape), wanted):
+                return Cause("preprocessing", text)
+    return None
+
+
+def _gradual(result: Comparison, second: Trace) -> Departure | None:
+    """No layer is to blame: rounding of every blob, or small differences that grow."""
+    over = [step for step in result.steps if not step.difference.ok]
+    if not over:
+        over = sorted(result.steps, key=lambda step: -step.difference.share)[:1]
+    if not over:
+        return None
+    kinds: tuple[Precision, ...] = ("bfloat16", "float16")
+    values = [second.values[step.pair.b] for step in result.steps]
+    for kind in kinds:
+        if len(values) > 1 and all(is_exact(value, kind) for value in values):
+            text = f"every value of the second is a {kind} number, and no layer is further off than rounding makes it"
+            return Departure(over[0].place, [over[0].place], over[0], Cause(kind, text))
+    text = "no layer answers differently on the same values: small differences add up on the way"
+    return Departure(over[0].place, [over[0].place], over[0], Cause("rounding", text))
+
+
+def _shaped(step: Step, first: Trace, second: Trace) -> NDArray[Any]:
+    other = step.pair.other(second.values)
+    value = first.values[step.pair.a]
+    return other.reshape(value.shape) if other.size == value.size else other
+
+
+def _cause(a: AnyModel, b: Any, step: Step, value: NDArray[Any], wanted: NDArray[Any], wrong: int) -> Cause:
+    if b is not None and b is not a and not isinstance(a, OnnxModel) and not isinstance(b, OnnxModel):
+        found = causes.between(a, b, step.pair.a, step.pair.b)
+        if found is not None:
+            return found
+    found = causes.of_values(value, wanted, is_input=step.pair.a in a.inputs)
+    for model, name in ((a, step.pair.a), (b, step.pair.b)):
+        if found is None and model is not None and not isinstance(model, OnnxModel):
+            found = causes.stored_narrow(model, name)
+    if found is not None:
+        return found
+    if wrong == 1:
+        return Cause("one wrong layer", "given the same values, this layer alone answers differently")
+    return Cause("unknown", f"given the same values, {wrong} layers answer differently")
