@@ -61,12 +61,21 @@ class Device:
     supports_dynamic_input = True
     supports_model_cache = True
 
-    def __init__(self, provider: str = "CPUExecutionProvider") -> None:
+    def __init__(
+        self,
+        provider: str = "CPUExecutionProvider",
+        *,
+        gate: Gate | None = None,
+        mappings: Mappings | None = None,
+        options: dict[str, str] | None = None,
+    ) -> None:
+        """``gate`` and ``mappings`` may be shared; ``options`` are further entries for the engine's configuration."""
         self.provider = provider
         self.type = _KINDS.get(provider, DeviceType.OTHER)
         self.name = _cpu_name() if self.type is DeviceType.CPU else provider.removesuffix("ExecutionProvider")
-        self._gate = Gate(cores())
-        self._mappings = Mappings()
+        self._gate = gate or Gate(cores())
+        self._mappings = mappings if mappings is not None else Mappings()
+        self._options = options or {}
         self._regions: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
 
@@ -115,8 +124,12 @@ class Device:
             raise NnrtError(code, f"one buffer is required, got {len(buffers)}")
         content = self._mappings.read(buffers[0], ReturnCode.INVALID_BUFFER).array
         check_config(config)
+        return self.restore(content.data, config, code)
+
+    def restore(self, content: memoryview, config: ModelConfig, code: ReturnCode) -> PreparedModel:
+        """Makes ready what a buffer of ``prepare_from_cache`` or ``prepare_offline`` holds; ``code`` if it is wrong."""
         try:
-            container = unpack(content.data)
+            container = unpack(content)
             if container.kind is Kind.MODEL and code is ReturnCode.INVALID_MODEL:
                 return self.prepare(model_of(container), config)
             return self._open(self._cached(container), config, code)
@@ -144,7 +157,7 @@ class Device:
 
     def _open(self, compiled: Compiled, config: ModelConfig, code: ReturnCode) -> PreparedModel:
         try:
-            return PreparedModel(compiled, config, self._mappings, self._gate)
+            return PreparedModel(compiled, config, self._mappings, self._gate, self._options)
         except PippinError as error:
             raise as_nnrt(error, code) from None
         except MemoryError:

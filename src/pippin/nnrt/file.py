@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,19 +98,30 @@ def model_of(container: Container) -> Model:
     if len(container.data):
         region = Region(len(container.data), name="pippin-model")
         region.array[:] = memoryview(container.data)
-    reader = _Reader(ParcelReader(container.head), region)
+    reader = ModelReader(ParcelReader(container.head), region)
     return reader.model()
 
 
-def write_model(model: Model, buffers: Sequence[SharedBuffer]) -> bytes:
-    """The marshalled Model; ``buffers`` stand for the memory of its tensors, fd -1 for none."""
+def write_buffer(writer: ParcelWriter, buffer: SharedBuffer) -> None:
+    """A SharedBuffer without its descriptor."""
+    writer.boolean(buffer.fd != -1)
+    for number in (buffer.bufferSize, buffer.offset, buffer.dataSize):
+        writer.uint32(number)
+
+
+WriteBuffer = Callable[[ParcelWriter, SharedBuffer], None]
+
+
+def write_model(model: Model, buffers: Sequence[SharedBuffer], write: WriteBuffer = write_buffer) -> bytes:
+    """The marshalled Model; ``buffers`` stand for the memory of its tensors, fd -1 for none; ``write`` writes one."""
     writer = ParcelWriter()
     try:
         writer.text(model.name)
         writer.array("I", model.inputIndex)
         writer.array("I", model.outputIndex)
         writer.sequence(model.nodes, lambda node: _write_node(writer, node))
-        writer.sequence(list(zip(model.allTensors, buffers, strict=True)), lambda pair: _write_tensor(writer, *pair))
+        pairs = list(zip(model.allTensors, buffers, strict=True))
+        writer.sequence(pairs, lambda pair: _write_tensor(writer, *pair, write))
         writer.sequence(model.subGraph, lambda graph: _write_subgraph(writer, graph))
     except Exception as error:  # struct.error and the like: a value of the wrong type or beyond its width
         raise WriteError(f"a value does not fit the format: {error}", where=f"model {model.name!r}") from None
@@ -126,14 +137,12 @@ def _write_node(writer: ParcelWriter, node: Node) -> None:
     writer.enum(node.quantType)
 
 
-def _write_tensor(writer: ParcelWriter, tensor: Tensor, buffer: SharedBuffer) -> None:
+def _write_tensor(writer: ParcelWriter, tensor: Tensor, buffer: SharedBuffer, write: WriteBuffer) -> None:
     writer.text(tensor.name)
     writer.enum(tensor.dataType)
     writer.array("i", tensor.dims)
     writer.enum(tensor.format)
-    writer.boolean(buffer.fd != -1)
-    for number in (buffer.bufferSize, buffer.offset, buffer.dataSize):
-        writer.uint32(number)
+    write(writer, buffer)
     writer.uint32(len(tensor.quantParams))
     for param in tensor.quantParams:
         writer.raw(_QUANT.pack(param.numBits, param.zeroPoint, param.scale))
@@ -147,11 +156,14 @@ def _write_subgraph(writer: ParcelWriter, graph: SubGraph) -> None:
 
 
 @dataclass
-class _Reader:
+class ModelReader:
+    """Reads a marshalled Model; :meth:`buffer` reads what stands for the memory of a tensor."""
+
     parcel: ParcelReader
     region: Region | None
 
     def model(self) -> Model:
+        """The model."""
         parcel = self.parcel
         name = parcel.text()
         inputs, outputs = list(parcel.array("I")), list(parcel.array("I"))
@@ -181,11 +193,12 @@ class _Reader:
         parcel = self.parcel
         name, data_type, dims = parcel.text(), _member(DataType, parcel.enum()), list(parcel.array("i"))
         layout = _member(Format, parcel.enum())
-        buffer = self._buffer()
+        buffer = self.buffer()
         params = [self._param() for _ in range(parcel.count(16))]
         return Tensor(name, data_type, dims, layout, buffer, params)
 
-    def _buffer(self) -> SharedBuffer:
+    def buffer(self) -> SharedBuffer:
+        """The memory of a tensor, in the file's data."""
         there = self.parcel.boolean()
         size, offset, used = (self.parcel.uint32() for _ in range(3))
         if not there:

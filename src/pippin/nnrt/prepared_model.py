@@ -19,7 +19,7 @@ from .cache import Compiled, Port, pack_compiled, total
 from .config import session_options, threads
 from .enums import DataType, Format, ReturnCode
 from .errors import NnrtError, as_nnrt
-from .gate import Gate
+from .gate import Call, Gate
 from .types import IOTensor, ModelConfig, SharedBuffer, byte_size, element_count, numpy_type
 
 if TYPE_CHECKING:
@@ -37,7 +37,15 @@ class PreparedModel:
     ``inputs`` and ``outputs`` describe what :meth:`run` takes and fills, in order.
     """
 
-    def __init__(self, compiled: Compiled, config: ModelConfig, mappings: Mappings, gate: Gate) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        config: ModelConfig,
+        mappings: Mappings,
+        gate: Gate,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        """``options``: further entries for the engine's configuration."""
         self.inputs: tuple[Port, ...] = tuple(compiled.inputs)
         self.outputs: tuple[Port, ...] = tuple(compiled.outputs)
         self.config = config
@@ -54,7 +62,7 @@ class PreparedModel:
             compiled.written,
             threads=threads(config.mode),
             providers=[compiled.provider],
-            options=session_options(config.mode),
+            options={**session_options(config.mode), **(options or {})},
         )
 
     # -- the interface -----------------------------------------------------------------------------------------------
@@ -79,7 +87,9 @@ class PreparedModel:
         most = [[dim if dim >= 0 else MAX_DIM for dim in port.dims] for port in self.inputs]
         return least, most
 
-    def run(self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]) -> list[list[int]]:
+    def run(
+        self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor], *, call: Call | None = None
+    ) -> list[list[int]]:
         """Computes ``outputs`` from ``inputs``, both in shared memory; returns the dims of each output.
 
         An output's room is its dataSize, or where that is 0 what lies behind its offset.  NnrtError, checked in this
@@ -87,7 +97,17 @@ class PreparedModel:
         INVALID_SHAPE, OUT_OF_DIMENTION_RANGES; INVALID_PARAMETER (an input's memory); INVALID_OUTPUT (their number);
         INVALID_DATATYPE and INVALID_PARAMETER for outputs, also where two of them overlap; INSUFFICIENT_BUFFER, with
         ``error.output_dims``; FAILED.  Nothing is written where an output is too small.
+
+        ``call`` lets another thread stop the run, or a time limit: CANCELLED, TIME_OUT.
         """
+        if call is not None and call.timeout is not None:
+            with call.limited():
+                return self._checked_run(inputs, outputs, call)
+        return self._checked_run(inputs, outputs, call)
+
+    def _checked_run(
+        self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor], call: Call | None
+    ) -> list[list[int]]:
         shapes = self._check_inputs(inputs)
         sources = [
             self._look(tensor, port, shape) for tensor, port, shape in zip(inputs, self.inputs, shapes, strict=True)
@@ -102,9 +122,9 @@ class PreparedModel:
                 )
                 binding = self._binding(key, inputs, outputs, sources, targets)
                 if binding is not None:
-                    self._run_bound(key, binding)
+                    self._run_bound(key, binding, call)
                     return [list(port.dims) for port in self.outputs]
-        return self._run_copying(inputs, outputs, shapes, targets)
+        return self._run_copying(inputs, outputs, shapes, targets, call)
 
     # -- convenience -------------------------------------------------------------------------------------------------
 
@@ -141,6 +161,13 @@ class PreparedModel:
         with self._lock:
             self._bound.clear()
             self._exported = []
+
+    def forget(self, key: tuple[int, int]) -> None:
+        """Lets go of what is bound to one file, as ``Mapped.key`` tells it."""
+        with self._lock:
+            for name, ready in list(self._bound.items()):
+                if any(mapped.key == key for binding in ready for mapped in binding[1]):
+                    del self._bound[name]
 
     # -- checks ------------------------------------------------------------------------------------------------------
 
@@ -258,11 +285,13 @@ class PreparedModel:
                 bind(port.key, "cpu", 0, dtype, port.dims, address)
         return binding, (*sources, *targets)
 
-    def _run_bound(self, key: Any, binding: Any) -> None:
-        self._gate.enter(self.config.priority)
+    def _run_bound(self, key: Any, binding: Any, call: Call | None) -> None:
+        self._gate.enter(self.config.priority, call)
         try:
-            self._session.run_bound(binding[0])
+            self._session.run_bound(binding[0], call and call.options)
         except PippinError as error:
+            if call is not None:
+                call.check()
             raise as_nnrt(error, ReturnCode.FAILED) from None
         finally:
             self._gate.leave()
@@ -281,6 +310,7 @@ class PreparedModel:
         outputs: Sequence[IOTensor],
         shapes: list[list[int]],
         targets: Sequence[Mapped],
+        call: Call | None,
     ) -> list[list[int]]:
         """The way for dims that are not fixed, memory that cannot be mapped, overlap, odd addresses and bools."""
         import numpy as np
@@ -297,9 +327,11 @@ class PreparedModel:
                 raw = raw.copy()
             feeds[port.key] = raw.view(dtype).reshape(shape)
         try:
-            with self._gate.admitted(self.config.priority):
-                results = self._session.run(feeds)
+            with self._gate.admitted(self.config.priority, call):
+                results = self._session.run(feeds, options=call and call.options)
         except PippinError as error:
+            if call is not None:
+                call.check()
             raise as_nnrt(error, ReturnCode.FAILED) from None
         dims = [list(array.shape) for array in results]
         self._check_room(outputs, dims)
