@@ -17,6 +17,7 @@ COMMANDS = {
     "check": "find every problem of a model",
     "convert": "write a model as ONNX, with a proof that it is the same",
     "compare": "find where and why two models, or a model and recorded answers, differ",
+    "dump": "write weights, or blobs on the way, as arrays",
     "edit": "rename, cut, quantise, and change the interface of a model",
     "train": "train an updatable network further, off the device",
     "devices": "list the devices that NNRt models run on",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,12 @@ def command(
     second, name = _second(other)
     data: dict[str, Any] = {}
     if values:
-        partial = isinstance(second, dict)
-        inputs = {key: entry for key, entry in net.inputs.items() if not (partial and key in second)}
+        # what the recording holds need not be given
+        held = second if isinstance(second, dict) else {}
+        inputs = {
+            key: replace(entry, optional=True) if key in held and compare.is_input(held[key], entry) else entry
+            for key, entry in net.inputs.items()
+        }
         data = parse(values, inputs, example(model, inputs))
     found = compare.compare(
         net, second, data, tolerance=tolerance, seed=seed, kind=precision, blobs=not outputs_only, name=name
