@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 SUITE = ROOT / ".venvs/coremltools"
-SUITE_PACKAGES = ["coremltools==9.0", "pytest>=8.2", "scikit-learn>=1.5"]
+SUITE_PACKAGES = ["coremltools==9.0", "pytest>=8.2", "scikit-learn>=1.5", "torch>=2.5"]
 
 
 def program(name: str, folder: Path = VENV) -> Path:

@@ -1,10 +1,11 @@
 """Runs coremltools' own tests of neural networks against Pippin in the place of Apple's predictor.
 
-python tools/coremltools_suite.py [--update] [PYTEST ARGUMENTS]
+python tools/coremltools_suite.py [--quick | --update | PYTEST ARGUMENTS]
 
 The tests are in coremltools' wheel; off a Mac they skip themselves. Here they run twice: with Pippin, and, those that
 passed, with a predictor that always fails. The second number says how many tests depend on an answer at all. What
-passes is compared with ``coremltools_expected.txt`` beside this file (``--update`` writes it anew).
+passes is compared with ``coremltools_expected.txt`` beside this file (``--update`` writes it anew); ``--quick`` leaves
+out the tests that coremltools calls slow (100 million random numbers, thousands of convolutions in torch).
 ``python3 dev.py coremltools`` makes the environment and calls this.
 """
 
@@ -70,8 +71,11 @@ class Plugin:
     def __init__(self, predictor: type) -> None:
         self.predictor = predictor
         self.outcomes: dict[str, str] = {}
+        self.slow: list[str] = []
 
     def pytest_configure(self) -> None:
+        import numpy
+
         from pippin.integrations.coremltools import install
 
         install()
@@ -80,10 +84,7 @@ class Plugin:
             module.__dict__["_is_macos"] = lambda: True
             module.__dict__["_macos_version"] = lambda: (15, 0)
         importlib.import_module("coremltools.models.model").__dict__["_MLModelProxy"] = self.predictor
-
         # NumPy's vectorised sort leaves equal values in any order; the tests were written where it kept it
-        import numpy
-
         plain = numpy.argsort
         numpy.__dict__["argsort"] = lambda a, axis=-1, kind="stable", **more: plain(a, axis=axis, kind=kind, **more)
 
@@ -92,6 +93,7 @@ class Plugin:
         chosen = [item for item in items if name_of(item.nodeid) not in left_out]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+        self.slow = [name_of(item.nodeid) for item in chosen if item.get_closest_marker("slow")]
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.when == "call" or report.outcome != "passed":
@@ -122,12 +124,12 @@ def run(which: str, report: Path, arguments: Sequence[str]) -> int:
     # the options of Pippin's own tests are not for these
     options = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(folder()), "--tb=short"]
     code = pytest.main([*options, "-W", "ignore", *arguments], plugins=[plugin])
-    report.write_text(json.dumps(plugin.outcomes))
+    report.write_text(json.dumps({"outcomes": plugin.outcomes, "slow": plugin.slow}))
     return 0 if code in (0, 1) else int(code)
 
 
-def outcomes(which: str, arguments: Sequence[str], tests: Sequence[str]) -> dict[str, str]:
-    """The same in a process of its own; the outcomes by test."""
+def outcomes(which: str, arguments: Sequence[str], tests: Sequence[str]) -> tuple[dict[str, str], set[str]]:
+    """The same in a process of its own: the outcomes by test, and which tests are slow."""
     with tempfile.TemporaryDirectory() as place:
         report = Path(place) / "outcomes.json"
         command = [sys.executable, str(HERE), "--run", which, str(report), *arguments, *tests]
@@ -135,33 +137,38 @@ def outcomes(which: str, arguments: Sequence[str], tests: Sequence[str]) -> dict
         quiet = subprocess.DEVNULL if which == "raising" else None
         if subprocess.call(command, stdout=quiet, stderr=quiet):
             sys.exit("error: the tests could not be run")
-        result: dict[str, str] = json.loads(report.read_text())
-        return result
+        content = json.loads(report.read_text())
+        return content["outcomes"], set(content["slow"])
 
 
 def main(arguments: list[str]) -> int:
     """Both runs, the two numbers, and the comparison with what is expected."""
     if arguments[:1] == ["--run"]:
         return run(arguments[1], Path(arguments[2]), arguments[3:])
+    if arguments == ["--quick"]:
+        arguments = ["-m", "not slow"]
     update = arguments == ["--update"]  # only all tests together make the list
     arguments = [] if update else arguments
-    modules = [str(folder() / f"{module}.py") for module in MODULES]
-    ours = outcomes("pippin", arguments, modules)
+    ours, slow = outcomes("pippin", arguments, [str(folder() / f"{module}.py") for module in MODULES])
     passed = sorted(test for test, outcome in ours.items() if outcome == "passed")
     failed = sorted(test for test, outcome in ours.items() if outcome == "failed")
-    raising = outcomes("raising", arguments, [str(folder() / test) for test in passed])
+    raising, _ = outcomes("raising", arguments, [str(folder() / test) for test in passed])
     needing = {test for test in passed if raising.get(test) == "failed"}
     counts = {outcome: sum(value == outcome for value in ours.values()) for outcome in ("skipped", "xfailed")}
     print(f"passed with Pippin: {len(passed)} of {len(passed) + len(failed)} that ran", end="")
-    print(f" ({counts['skipped']} skip themselves, {counts['xfailed']} are expected to fail by coremltools)")
+    print(f" ({counts['skipped']} skip themselves, {counts['xfailed']} are marked as failures in coremltools)")
     print(f"of these fail with a predictor that always raises: {len(needing)}")
-    lines = [f"{'predicts' if test in needing else 'builds'} {test}" for test in passed]
+    lines = [
+        f"{'predicts' if test in needing else 'builds'}{' slow' if test in slow else ''} {test}" for test in passed
+    ]
     if update:
         EXPECTED.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return bool(failed)
+        return int(bool(failed))
     expected = EXPECTED.read_text(encoding="utf-8").splitlines()
-    if arguments:  # a part of the tests
-        expected = [line for line in expected if line.split(" ", 1)[1] in ours]
+    if arguments == ["-m", "not slow"]:
+        expected = [line for line in expected if " slow " not in line]
+    elif arguments:  # a part of the tests
+        expected = [line for line in expected if line.rpartition(" ")[2] in ours]
     for word, some in (("missing", set(expected) - set(lines)), ("new", set(lines) - set(expected))):
         for line in sorted(some):
             print(f"{word}: {line}")
