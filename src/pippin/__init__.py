@@ -23,6 +23,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .analysis.convert import to_onnx
+    from .analysis.nnrt import to_nnrt
     from .coreml.check import check
     from .coreml.custom import custom_layer
     from .coreml.edit import edit
@@ -52,6 +53,7 @@ __all__ = [
     "devices",
     "edit",
     "load",
+    "to_nnrt",
     "to_onnx",
     "train",
 ]
@@ -65,6 +67,7 @@ _LAZY = {
     "edit": "coreml.edit",
     "devices": "nnrt.device",
     "load": "loading",
+    "to_nnrt": "analysis.nnrt",
     "to_onnx": "analysis.convert",
     "train": "training.trainer",
 }

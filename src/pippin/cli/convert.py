@@ -33,21 +33,27 @@ if TYPE_CHECKING:
     help="Compare with the reference: outputs for one input, or every blob for several inputs and sizes.")  # fmt: skip
 @click.option("--tolerance", type=click.FloatRange(0, min_open=True), default=1e-4, show_default=True,
     help="Allowed difference, absolute and relative.")  # fmt: skip
+@click.option("--layout", type=click.Choice(["nchw", "nhwc"]), default="nchw", show_default=True,
+    help="Of pictures in an .nnrt file.")  # fmt: skip
+@click.option("--partition", is_flag=True, help="Of an .nnrt file: tell which parts of the network a device can take.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the proof as JSON.")
 @click.pass_context
 def command(
     context: click.Context, model: str, output: str, values: tuple[str, ...], opset: int | None,
-    dims: tuple[str, ...], preprocessing: Any, labels: Any, weights: Any, verify: Any, tolerance: float, as_json: bool,
+    dims: tuple[str, ...], preprocessing: Any, labels: Any, weights: Any, verify: Any, tolerance: float, layout: Any,
+    partition: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Writes MODEL as OUTPUT, an .onnx file, and proves that it answers as the original does.
+    """Writes MODEL as OUTPUT, an .onnx or .nnrt file, and proves that it answers as the original does.
 
-    The proof runs the file in ONNX Runtime and the original in the float64 reference, on seeded inputs and on yours if
-    you give one. Exits with 1 if an output is further apart than the tolerance; the file is kept then.
+    The proof runs the file in ONNX Runtime (.nnrt: on a device here) and the original in the float64 reference, on
+    seeded inputs and on yours if you give one. Exits with 1 if an output is further apart than the tolerance; the file
+    is kept then. Layers that NNRt has no node type for are listed, and no file is written.
 
     \b
     pippin convert digits.mlmodel digits.onnx
     pippin convert digits.mlmodel digits.onnx seven.png --verify full --opset 17
     pippin convert photo.mlmodel photo.onnx --dims image=batch,3,height,width
+    pippin convert digits.mlmodel digits.nnrt --layout nhwc --partition
     """
     from ..analysis.convert import prove
     from ..coreml import export
@@ -55,8 +61,14 @@ def command(
     from ..loading import is_onnx
     from .values import example, parse
 
+    if Path(output).suffix == ".nnrt":
+        from .convert_nnrt import run
+
+        run(context, model, output, values, layout=layout, dims=_dims(dims), verify=verify, tolerance=tolerance,
+            partition=partition, as_json=as_json)  # fmt: skip
+        return
     if Path(output).suffix != ".onnx":
-        raise click.UsageError(f"{output}: the ending must be .onnx, got {Path(output).suffix or 'none'}")
+        raise click.UsageError(f"{output}: the ending must be .onnx or .nnrt, got {Path(output).suffix or 'none'}")
     if is_onnx(model):
         raise click.UsageError(f"{model} is an ONNX model already")
     wanted = _dims(dims)

@@ -15,7 +15,7 @@ constants.  The dims of a result are those that the operator has; what does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +115,14 @@ class GraphBuilder:
         )
         self._tensors.append(tensor)
         return Ref(len(self._tensors) - 1, tensor)
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Keeps names for the outputs: no other tensor gets them."""
+        self._names.update(names)
+
+    def is_given(self, ref: Ref) -> bool:
+        """Whether a tensor is an input or a constant: no node makes it."""
+        return ref.index in self._data or ref.index in self._inputs
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
