@@ -180,14 +180,18 @@ def _bar() -> Iterator[Any]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task("preparing", total=None)
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("preparing", total=None)
 
-        def draw(progress: Any) -> None:
-            if progress is None:
-                bar.reset(task, total=None)
-                return
-            text = f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}"
-            bar.update(task, description=text, completed=progress.batch, total=progress.batches)
+    def draw(progress: Any) -> None:
+        if progress is None:
+            bar.stop()  # a line is to be printed where the bar stands
+            return
+        bar.start()
+        text = f"epoch {progress.epoch}/{progress.epochs}  loss {progress.loss:.4f}"
+        bar.update(task, description=text, completed=progress.batch, total=progress.batches)
 
+    try:
         yield draw
+    finally:
+        bar.stop()
