@@ -77,8 +77,8 @@ def mnn(folder: Path, name: str, threads: int) -> Call:
     return lambda: np.array(network.forward(variable).read())
 
 
-def spinning(folder: Path, name: str, threads: int, *, stop: str = "0") -> Call:
-    """Our graph in a session whose threads go on waiting busily after a run, as the engine's default is."""
+def session_of(folder: Path, name: str, threads: int, options: dict[str, str]) -> Call:
+    """Our graph in a session with ``options``."""
     import pippin
     from pippin.graph import passes
     from pippin.graph.write import write
@@ -87,14 +87,23 @@ def spinning(folder: Path, name: str, threads: int, *, stop: str = "0") -> Call:
     model = pippin.load(folder / f"{name}.mlmodel", threads=1)
     graph = model.graph(optimize=False)
     passes.optimize(graph)
-    session = Session(write(graph), threads=threads, options={"session.force_spinning_stop": stop})
+    session = Session(write(graph), threads=threads, options=options)
     feeds = {session.inputs[0]: np.load(folder / f"{name}.npz")["x"]}
     return lambda: session.run(feeds)[0]
 
 
+def spinning(folder: Path, name: str, threads: int) -> Call:
+    """A session whose threads go on waiting busily, as the engine's default is."""
+    from pippin.runtime.session import SPINNING
+
+    return session_of(folder, name, threads, SPINNING)
+
+
 def stopping(folder: Path, name: str, threads: int) -> Call:
-    """Our graph in a session like those of ``ours``."""
-    return spinning(folder, name, threads, stop="1")
+    """A session whose threads sleep as soon as a run ends."""
+    from pippin.runtime.session import SPINNING
+
+    return session_of(folder, name, threads, SPINNING | {"session.force_spinning_stop": "1"})
 
 
 ENGINES: dict[str, Callable[[Path, str, int], Call]] = {

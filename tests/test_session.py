@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from pippin.errors import RunError
 from pippin.graph.builder import Builder
 from pippin.graph.write import write
 from pippin.runtime import backing
-from pippin.runtime.session import Session
+from pippin.runtime.session import SPINNING, Session, _pool
 
 linux = pytest.mark.skipif(not backing.MAPS.exists(), reason="needs /proc to see what is mapped")
 
@@ -237,3 +238,36 @@ def test_what_cannot_be_prepared_is_our_error() -> None:
     y.node.op = "Rectify"
     with pytest.raises(RunError, match="cannot be prepared"):
         Session(write(g.graph))
+
+
+@pytest.mark.parametrize(
+    ("version", "key"),
+    [
+        ("1.22.0", "session.force_spinning_stop"),
+        ("1.26.0", "session.intra_op.spin_duration_us"),
+        ("1.32.0.dev20260101", "session.intra_op.spin_duration_us"),
+        ("2.0.1", "session.intra_op.spin_duration_us"),
+    ],
+)
+def test_threads_do_not_spin_for_long(version: str, key: str) -> None:
+    assert list(_pool(version)) == [key]
+
+
+def busy(options: dict[str, str]) -> list[float]:
+    """Seconds of CPU time in a tenth of a second after a run, when nobody asks for anything; sorted, of five runs."""
+    g = Builder()
+    x = g.input("x", "float32", (512, 512))
+    g.output(g.MatMul(x, normal(512, 512)))
+    session = Session(write(g.graph), threads=2, options=options)
+    feeds = {"x": normal(512, 512)}
+    times = []
+    for _ in range(5):
+        session.run(feeds)
+        start = time.process_time()
+        time.sleep(0.1)
+        times.append(time.process_time() - start)
+    return sorted(times)
+
+
+def test_an_idle_session_does_not_keep_a_core_busy() -> None:
+    assert busy({})[0] < 0.004 < busy(SPINNING)[-1]

@@ -26,6 +26,7 @@ import math
 import os
 import struct
 
+from ..runtime.session import SPINNING
 from .enums import PerformanceMode, Priority, ReturnCode
 from .errors import NnrtError
 from .types import ModelConfig
@@ -69,4 +70,4 @@ def threads(mode: PerformanceMode | int) -> int | None:
 
 def session_options(mode: PerformanceMode | int) -> dict[str, str]:
     """Entries for the session's configuration."""
-    return {"session.force_spinning_stop": "0"} if mode == PerformanceMode.EXTREME else {}
+    return dict(SPINNING) if mode == PerformanceMode.EXTREME else {}

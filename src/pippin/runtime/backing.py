@@ -1,7 +1,7 @@
 """Weights that the engine reads from the model's own file, by offset, instead of being handed them.
 
-What is handed over is copied once more than what is read from a file: on a convolutional network of 100 MB that is a
-sixth of the time to the first answer and 90 MB at the peak. But the engine keeps weights mapped that it does not bring
+What is handed over is copied once more than what is read from a file: on a convolutional network of 100 MB that is an
+eighth of the time to the first answer and 90 MB at the peak. But the engine keeps weights mapped that it does not bring
 into another layout, and a map of a file that is cut short kills the process. So, unless the user says that nobody
 rewrites the file (``mmap=True``), only weights of convolutions are read so, the file must be what it was when it was
 read, before and afterwards, and if anything stays mapped the session is made again with weights handed over.

@@ -24,6 +24,10 @@ log = logging.getLogger("pippin")
 SLOWER = ("SkipLayerNormFusion",)
 """Optimisers of the engine that make networks slower: the fused kernel takes six times as long as what it fuses (170
 against 27 microseconds for 128 rows of 256), since it alone is not vectorised."""
+SPIN = 200
+"""Microseconds for which a thread of a session's own pool waits busily for more work, before it sleeps."""
+SPINNING = {"session.intra_op.spin_duration_us": "-1", "session.force_spinning_stop": "0"}
+"""Options of a session whose threads go on waiting busily for long, as the engine's default is."""
 LOG_SEVERITY = 4
 """Fatal only: what the engine prints about an error, our error says."""
 
@@ -44,12 +48,16 @@ class Session:
         optimize: bool = True,
         options: dict[str, str] | None = None,
         backing: Backing | None = None,
+        profile: str | None = None,
     ) -> None:
-        """``backing``: the file in which some of the weights lie, from which the engine may read them itself."""
+        """``backing``: the file in which some of the weights lie, from which the engine may read them itself.
+
+        ``profile``: the beginning of the path of a file in which the engine notes the time of every operator.
+        """
         self.where = written.where
 
         def settings() -> Any:
-            return self._settings(threads, optimize, options or {})
+            return self._settings(threads, optimize, options or {}, profile)
 
         session = _from_file(written, settings(), providers, backing) if backing and optimize else None
         self._session: Any = session or _create(written, settings(), providers)
@@ -59,14 +67,16 @@ class Session:
         self._run: Callable[..., Any] = self._native.run
 
     @staticmethod
-    def _settings(threads: int | None, optimize: bool, options: dict[str, str]) -> Any:
+    def _settings(threads: int | None, optimize: bool, options: dict[str, str], profile: str | None) -> Any:
         import onnxruntime as ort
 
         settings = ort.SessionOptions()
         settings.log_severity_level = LOG_SEVERITY
-        # a pool of its own that stops spinning when a run ends: several sessions in a process do not fight for cores
-        for key, value in ({"session.force_spinning_stop": "1"} | options).items():
+        for key, value in (_pool(ort.__version__) | options).items():
             settings.add_session_config_entry(key, value)
+        if profile is not None:
+            settings.enable_profiling = True
+            settings.profile_file_prefix = profile
         if threads is not None:
             settings.intra_op_num_threads = threads
         if not optimize:
@@ -84,6 +94,11 @@ class Session:
             raise
         except Exception as error:
             raise translate(error, self.where, "the network failed") from None
+
+    def end_profiling(self) -> str:
+        """The path of what the engine wrote down since the start, under the prefix ``profile``; it stops doing so."""
+        path: str = self._session.end_profiling()
+        return path
 
     def binding(self) -> Any:
         """A new IOBinding: inputs and outputs that stay at their place from run to run."""
@@ -118,6 +133,18 @@ class Session:
             raise
         finally:
             timer.cancel()
+
+
+def _pool(version: str) -> dict[str, str]:
+    """Options of a pool whose threads soon stop spinning, so that several sessions do not fight for cores.
+
+    A short time is better than none: the next run, or the next operator, finds them awake. Engines before 1.26 know
+    only to stop them when a run ends.
+    """
+    release = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    return (
+        {"session.intra_op.spin_duration_us": str(SPIN)} if release >= (1, 26) else {"session.force_spinning_stop": "1"}
+    )
 
 
 def _create(written: Written, settings: Any, providers: Sequence[Any], placed: Collection[str] = ()) -> Any:
