@@ -18,6 +18,7 @@ COMMANDS = {
     "convert": "write a model as ONNX, with a proof that it is the same",
     "compare": "find where and why two models, or a model and recorded answers, differ",
     "dump": "write weights, or blobs on the way, as arrays",
+    "profile": "show where time, work and memory go, layer by layer",
     "edit": "rename, cut, quantise, and change the interface of a model",
     "train": "train an updatable network further, off the device",
     "devices": "list the devices that NNRt models run on",
