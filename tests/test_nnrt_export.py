@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -413,7 +412,12 @@ def test_most_real_networks_convert() -> None:
     assert 3 * (len(PLAIN) - len(REFUSED)) >= 2 * len(PLAIN)
 
 
-@pytest.mark.parametrize("name", PLAIN or ["none"])
+def marked(name: str) -> Any:
+    """carn computes a picture of 1000 x 1000 for half a minute."""
+    return pytest.param(name, marks=pytest.mark.slow) if name.startswith("carn") else name
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in PLAIN] or ["none"])
 def test_real_network(name: str) -> None:
     if not FILES:
         pytest.skip("the real models are not here")
@@ -428,9 +432,6 @@ def test_real_network(name: str) -> None:
         return
     result = convert(MODELS / name, dims="static")
     graph = result.graph  # type: ignore[attr-defined]
-    if name == "carn-v1.mlmodel" and not os.environ.get("PIPPIN_SLOW"):
-        assert result.model is not None
-        pytest.skip("a picture of 1000 x 1000 takes it a minute: PIPPIN_SLOW=1 runs it")
     feeds = {value.name: rng(*value.shape) for value in graph.inputs}
     for got, want in zip(
         DEVICE.prepare(result.exported.require()).predict(feeds).values(), expected(graph, feeds), strict=True
