@@ -3,7 +3,7 @@
 Run with a Python that has coremltools, scikit-learn and Pippin's dependencies, with ``src`` and ``tests`` on its path:
 ``PYTHONPATH=src:tests python tools/make_quantized_fixtures.py tests/fixtures/quantized``.
 
-``<mode>.mlmodel`` are coremltools' files, ``float32.mlmodel`` is what they were made of. ``values.npz`` holds, under
+``<mode>.mlmodel`` are coremltools' files, ``ours-<mode>.mlmodel`` ours, ``float32.mlmodel`` is what they were made of. ``values.npz`` holds, under
 ``<mode>``, the float32 values that coremltools expands them to, and under ``ours-<mode>`` those that it expands our
 files to: all weights behind one another, in the order of ``names`` ("layer/kind.field") with ``counts`` values each.
 The tests need the files only, not coremltools.
@@ -142,6 +142,7 @@ def main(folder: Path) -> None:
         add(values, name, expanded(content))
     for name, options in OURS.items():
         content = pippin.edit(data).quantize(everything=True, **options).to_bytes()
+        (folder / f"ours-{name}.mlmodel").write_bytes(content)
         add(values, f"ours-{name}", expanded(content))
     np.savez_compressed(folder / "values.npz", **values)  # type: ignore[arg-type]
     print(f"{len(values)} arrays, {sum(path.stat().st_size for path in folder.iterdir()):,} bytes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -72,9 +73,14 @@ def _shapes(document: Document, names: Iterable[str]) -> dict[str, list[int]]:
     for name in names:
         shape = list(found.get(name, ()))
         if model.legacy and len(shape) == 5 and shape[:2] == [1, 1]:
-            shape = shape[2:]
+            shape = _short(shape[2:])
         result[name] = [int(n) for n in shape] if all(isinstance(n, int) and n > 0 for n in shape) else []
     return result
+
+
+def _short(shape: list[Any]) -> list[Any]:
+    """[C,H,W] of an old network as it is declared: a vector is [C]."""
+    return shape[:1] if shape[1:] == [1, 1] else shape
 
 
 def _declare(document: Document, name: str, dtype: str, shape: Sequence[int]) -> None:
@@ -180,16 +186,24 @@ def cut(document: Document, outputs: Sequence[str] = (), inputs: Sequence[str] =
     parts = [f"at {', '.join(map(repr, outputs))}"] * bool(outputs) + [f"from {', '.join(map(repr, inputs))}"] * bool(
         inputs
     )
-    return _proven(Step(f"cut the network {' '.join(parts)}: {removed} layers removed"), outputs, inputs, lost)
+    return _proven(
+        document, Step(f"cut the network {' '.join(parts)}: {removed} layers removed"), outputs, inputs, lost
+    )
 
 
-def _proven(step: Step, outputs: Sequence[str], inputs: Sequence[str], lost: Collection[str]) -> Step:
+def _reshaped(value: Any, shape: Sequence[int]) -> Any:
+    return value.reshape(shape) if value.size == math.prod(shape) else value
+
+
+def _proven(document: Document, step: Step, outputs: Sequence[str], inputs: Sequence[str], lost: set[str]) -> Step:
     """What follows for inputs and answers: blobs of the network before are handed in, and wanted."""
     step.probes = (*outputs, *inputs)
+    shapes = {entry.name: feature(entry).shape or () for entry in document.model.description.input}
     step.details = {"outputs": list(outputs), "inputs": list(inputs), "lostInputs": sorted(lost)}
 
     def feed(data: Data, answer: Data) -> Data:
-        return {key: value for key, value in data.items() if key not in lost} | {name: answer[name] for name in inputs}
+        kept = {key: value for key, value in data.items() if key not in lost}
+        return kept | {name: _reshaped(answer[name], shapes[name]) for name in inputs}
 
     def expect(answer: Data) -> Data:
         if outputs:
@@ -308,7 +322,7 @@ def _map_inputs(document: Document, network: Any, new: Sequence[tuple[str, list[
     for name, shape in new:
         array = description.input.add(name=name).type.multiArrayType
         array.dataType = DTYPES["float32"]
-        array.shape.extend(shape if exact else shape[-3:])
+        array.shape.extend(shape if exact else _short(shape[-3:]))
     if any(not entry.type.isOptional for entry in description.input):
         return
     raise InputError("at least one input must be required")

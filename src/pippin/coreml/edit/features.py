@@ -53,7 +53,7 @@ def input_to_image(document: Document, name: str, color: str = "", layout: str =
         raise UnsupportedError(f"input {name!r} has the default value {entry.default:g}, which a picture cannot have")
     shape = entry.shape or ()
     layout, channel = _layout(entry, shape, color, layout)
-    color = color or ("GRAYSCALE" if shape[channel] == 1 and channel < len(shape) else "RGB")
+    color = color or ("GRAYSCALE" if channel == len(shape) or shape[channel] == 1 else "RGB")
     others = [e for e in document.model.description.input if e.name != name]
     images = [e for e in others if e.type.WhichOneof("Type") == "imageType"]
     legacy = network.arrayInputShapeMapping == 0
@@ -97,6 +97,10 @@ def _layout(entry: Feature, shape: Sequence[int], color: str, layout: str) -> tu
         raise InputError(
             f"input {entry.name!r} of shape {list(shape)} is no picture: it must be [C,H,W] or [H,W,C] with {channels}"
             f" channel{'s' if wanted != (1,) else ''}, with ones in front at most",
+        )
+    if len(fits) > 1:
+        raise InputError(
+            f"input {entry.name!r} of shape {list(shape)} may be [C,H,W] or [H,W,C]: say layout chw or hwc"
         )
     chosen = fits[0]
     return chosen, lead + (0 if chosen == "chw" else 2)

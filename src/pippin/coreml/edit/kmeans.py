@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 200
 BINS = 4096
+GROUPS = 1024
+"""Groups of neighbouring values between which the best borders are searched."""
 
 
 def table(values: NDArray[Any], count: int) -> NDArray[np.float64]:
@@ -17,9 +20,10 @@ def table(values: NDArray[Any], count: int) -> NDArray[np.float64]:
 
     Where there are no more different values than that, they are the table, so that nothing is lost; it is filled up
     with the last one. Else Lloyd's rounds on the sorted values (a round is a search for the borders and a difference
-    of sums) from several starts, the best of which is kept: quantiles, equal steps, and quantiles of the cube root of
-    the density, which is where the borders of the best table lie when ``count`` is large. The same values give the
-    same table.
+    of sums) from several starts, the best of which is kept: quantiles, equal steps, quantiles of the cube root of the
+    density, which is where the best table lies when ``count`` is large, and the best of all tables for groups of
+    neighbouring values, which is the best of all where there are no more than ``GROUPS`` different ones. The same
+    values give the same table.
     """
     import numpy as np
 
@@ -58,7 +62,39 @@ def _starts(points: NDArray[Any], times: NDArray[Any], count: int) -> list[NDArr
         points[np.minimum(np.searchsorted(shares, middles), len(points) - 1)],
         low + (high - low) * middles,
         np.interp(middles, np.concatenate([[0.0], root / root[-1]]), edges),
+        _searched(points, times, count),
     ]
+
+
+def _searched(points: NDArray[Any], times: NDArray[Any], count: int) -> NDArray[np.float64]:
+    """The means of the best division of the values, in groups of neighbours, into ``count`` runs.
+
+    error[k][j] = min over i of error[k-1][i] + (squared error of groups i to j around their mean).
+    """
+    import numpy as np
+
+    if len(points) > GROUPS:
+        # half of the groups hold equally many values, half are equally wide, so that tails have theirs
+        shares = np.searchsorted(np.cumsum(times), np.linspace(0, times.sum(), GROUPS // 2, endpoint=False))
+        widths = np.searchsorted(points, np.linspace(points[0], points[-1], GROUPS // 2, endpoint=False))
+        borders = np.unique(np.concatenate([[0], shares, widths, [len(points)]]).clip(0, len(points)))
+    else:
+        borders = np.arange(len(points) + 1)
+    sums = np.concatenate([[0.0], np.cumsum(points * times)])[borders]
+    counts = np.concatenate([[0.0], np.cumsum(times)])[borders]
+    # Σ x² is the same for every division, so the least error is the largest Σ (Σ x)² / n
+    total, size = sums[None] - sums[:, None], counts[None] - counts[:, None]
+    gain = np.where(size > 0, total * total / np.maximum(size, 1), -np.inf)
+    best, came = gain[0], []
+    for _ in range(count - 1):
+        candidates = best[:, None] + gain
+        came.append(candidates.argmax(axis=0))
+        best = np.take_along_axis(candidates, came[-1][None], axis=0)[0]
+    cuts = [len(borders) - 1]
+    for step in reversed(came):
+        cuts.append(int(step[cuts[-1]]))
+    edges = [0, *reversed(cuts)]
+    return np.array([total[a, b] / max(size[a, b], 1) for a, b in itertools.pairwise(edges)])
 
 
 def _borders(points: NDArray[Any], centres: NDArray[Any]) -> NDArray[Any]:
