@@ -192,6 +192,16 @@ def test_the_update_runs_in_one_session() -> None:
     assert isinstance(trainer.problem, Problem)
 
 
+def test_a_step_does_not_write_what_it_reads() -> None:
+    trainer = Trainer(read(linear().SerializeToString()), {}, None, {"threads": None, "custom_layers": None})
+    trainer.one_batch({"x": X, "t": T}, 2)
+    assert trainer.state is not None
+    now, then = trainer.state.halves[trainer.state.current], trainer.state.halves[1 - trainer.state.current]
+    for name in now:
+        assert now[name].data_ptr() != then[name].data_ptr()
+        assert (now[name].numpy() != then[name].numpy()).any()
+
+
 def test_samples_of_several_shapes_need_batches_of_one() -> None:
     x = [RANDOM.standard_normal((steps, 1, 2, 1, 1)).astype(np.float32) for steps in (3, 5, 3)]
     data = {"x": x, "t": [0.1, 0.2, 0.3]}

@@ -335,7 +335,7 @@ class Step:
         self.session.run_bound(binding)
         if "norms" in results:
             state.turn()
-        return {name: value.numpy() for name, value in results.items()}
+        return {name: value.numpy().copy() for name, value in results.items()}
 
     def _binding(self, state: State) -> tuple[Any, dict[str, Any]]:
         import onnxruntime as ort
@@ -364,8 +364,9 @@ class State:
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         import onnxruntime as ort
 
+        # the engine shares the memory of the arrays, so each half has arrays of its own
         self.halves: list[dict[str, Any]] = [
-            {name: ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array)) for name, array in arrays.items()}
+            {name: ort.OrtValue.ortvalue_from_numpy(np.array(array, order="C")) for name, array in arrays.items()}
             for _ in range(2)
         ]
         self.current = 0
