@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from .enums import DataType, NodeType, ReturnCode
 from .errors import NnrtError
 from .model import MAX_BYTES, Checked, node_name
 from .nodes.base import NODES, Context, NodeBuilder
-from .nodes.quant import dequantize, quantize
+from .nodes.quant import dequantize, levels, quantize
 from .types import QuantParam, Tensor, numpy_type
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Lowerer:
                 f"{fewest}" if fewest == most else f"{fewest} or more" if most == math.inf else f"{fewest} to {most}"
             )
             raise CheckError(f"the node must have {wanted} inputs, got {len(values)}")
-        operands = self._operands(entry.options, context, values)
+        operands = self._operands(entry.options, context, attributes, values)
         try:
             result = entry.function(self.g, attributes, *operands)
         except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
@@ -104,11 +104,21 @@ class Lowerer:
             raise CheckError(f"the node contradicts itself: {error}") from error
         return list(result) if isinstance(result, tuple) else [result]
 
-    def _operands(self, options: dict[str, Any], context: Context, values: list[Value]) -> list[Value]:
+    def _operands(
+        self, options: dict[str, Any], context: Context, attributes: Attributes, values: list[Value]
+    ) -> list[Value]:
         """The inputs as the lowering wants them: real numbers for quantised ones unless it moves integers."""
         mode = options.get("quantized", "float")
         if mode == "raw" or (mode == "move" and _same_params(context)):
             return values
+        if mode == "product" and _whole(context, attributes):
+            x, w = context.inputs[:2]
+            scales = tuple(x.quantParams[0].scale * param.scale for param in w.quantParams)
+            self.g.node = replace(context, scales=scales)
+            multiplied = [
+                levels(self.g, value, tensor.quantParams) for value, tensor in zip(values, (x, w), strict=False)
+            ]
+            return multiplied + [self.g.cast(value, "float32") for value in values[2:]]
         result = []
         for place, (tensor, value) in enumerate(zip(context.inputs, values, strict=True)):
             params: Sequence[QuantParam] = tensor.quantParams if tensor.dataType in INTEGERS else ()
@@ -163,6 +173,22 @@ def _same_params(context: Context) -> bool:
         len(t.quantParams) == 1 and t.quantParams == tensors[0].quantParams and t.dataType == tensors[0].dataType
         for t in tensors
     )
+
+
+def _whole(context: Context, attributes: Attributes) -> bool:
+    """Whether a product can be one of whole numbers: one scale for x, one for w or one for each channel of the result.
+
+    Those of w lie along its first dim, so that must be the one with these channels.  The bias must be int32.
+    """
+    x, w = context.inputs[:2] if len(context.inputs) > 1 else (Tensor(), Tensor())
+    if not all(tensor.quantParams and tensor.dataType in INTEGERS for tensor in (x, w)) or len(x.quantParams) != 1:
+        return False
+    if len(context.inputs) > 2 and context.inputs[2].dataType != DataType.INT32:
+        return False
+    per_row = context.node_type in (NodeType.CONV2D_FUSION, NodeType.FULL_CONNECTION) or (
+        context.node_type == NodeType.MATMUL_FUSION and getattr(attributes, "transposeB", False) and len(w.dims) == 2
+    )
+    return len(w.quantParams) == 1 or per_row
 
 
 def _bias_params(context: Context) -> list[QuantParam]:

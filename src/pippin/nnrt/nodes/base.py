@@ -34,18 +34,24 @@ node = NODES.register
 
 ``quantized`` says what becomes of int8, uint8 and the like with quantParams: "float" (unless said otherwise) hands over
 the real numbers and quantises the results; "move" hands over the integers as they are where all tensors share their
-parameters, else as "float"; "raw" always hands over the integers.  ``bias`` is the input that, as int32 beside
-quantised inputs 0 and 1, has the product of their scales.
+parameters, else as "float"; "raw" always hands over the integers; "product" hands over q - zeroPoint of the inputs 0
+and 1, whole numbers in float32, and the lowering multiplies their product by the scales with ``scaled`` (where that
+cannot be, as "float").  ``bias`` is the input that, as int32 beside quantised inputs 0 and 1, has the product of their
+scales.
 """
 
 
 @dataclass(frozen=True)
 class Context:
-    """The node at hand: its type and the tensors that it reads and writes."""
+    """The node at hand: its type and the tensors that it reads and writes.
+
+    ``scales`` are to be multiplied into a product of whole numbers, one for all or one for each channel of the result.
+    """
 
     node_type: NodeType
     inputs: tuple[Tensor, ...] = ()
     outputs: tuple[Tensor, ...] = ()
+    scales: tuple[float, ...] = ()
 
 
 class NodeBuilder(Builder):
@@ -112,6 +118,18 @@ def refuse_bare_int8(g: NodeBuilder) -> None:
     for tensor in (*g.node.inputs, *g.node.outputs):
         if tensor.dataType in (DataType.INT8, DataType.UINT8) and not tensor.quantParams:
             raise CheckError(f"tensor {tensor.name!r} of type {DataType(tensor.dataType).name} must have quantParams")
+
+
+def scaled(g: NodeBuilder, y: Value, axis: int) -> Value:
+    """A product of whole numbers as real ones: times the scales of the operands, which lie along ``axis``."""
+    import numpy as np
+
+    scales = np.array(g.node.scales, np.float32)
+    if not scales.size:
+        return y
+    column = (-1, *[1] * (y.rank - 1 - axis % y.rank)) if scales.size > 1 else ()
+    result: Value = g.Mul(y, g.constant(scales.reshape(column)))
+    return result
 
 
 # -- constants that steer an operator --------------------------------------------------------------------------------

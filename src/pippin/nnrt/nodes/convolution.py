@@ -15,7 +15,7 @@ from ...graph.ir import Value
 from .. import attributes
 from ..enums import NodeType, PadMode
 from .activation import activate
-from .base import NodeBuilder, channel_axis, framed, image, nchw, node, pair, permute, planes, rank_of
+from .base import NodeBuilder, channel_axis, framed, image, nchw, node, pair, permute, planes, rank_of, scaled
 
 
 def padding_of(mode: PadMode | int, pads: Sequence[int], what: str) -> Padding:
@@ -50,7 +50,7 @@ def _kernel(p: Any, w: Value) -> tuple[int, int]:
     return size  # type: ignore[return-value]
 
 
-@node(NodeType.CONV2D_FUSION, bias=2)
+@node(NodeType.CONV2D_FUSION, bias=2, quantized="product")
 def conv2d(g: NodeBuilder, p: attributes.Conv2DFusion, x: Value, w: Value, bias: Value | None = None) -> Value:
     """y = act(x ∗ w + bias), a convolution in groups.
 
@@ -83,10 +83,10 @@ def conv2d(g: NodeBuilder, p: attributes.Conv2DFusion, x: Value, w: Value, bias:
         group=group,
         kernel_shape=kernel,
     )
-    return activate(g, g.cast(framed(g, y), x.dtype), p.activationType)
+    return activate(g, g.cast(framed(g, scaled(g, y, 1)), x.dtype), p.activationType)
 
 
-@node(NodeType.CONV2D_TRANSPOSE_FUSION, bias=2)
+@node(NodeType.CONV2D_TRANSPOSE_FUSION, bias=2, quantized="product")
 def conv2d_transpose(
     g: NodeBuilder, p: attributes.Conv2dTransposeFusion, x: Value, w: Value, bias: Value | None = None
 ) -> Value:
@@ -125,7 +125,7 @@ def conv2d_transpose(
         dilation=dilation,
         group=max(int(p.group), 1),
     )
-    return activate(g, g.cast(framed(g, y), x.dtype), p.activationType)
+    return activate(g, g.cast(framed(g, scaled(g, y, 1)), x.dtype), p.activationType)
 
 
 def _transposed_weight(

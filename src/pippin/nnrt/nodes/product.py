@@ -7,10 +7,10 @@ from ...graph.ir import Value
 from .. import attributes
 from ..enums import NodeType
 from .activation import activate
-from .base import NodeBuilder, arithmetic, emit, node, permute, refuse_bare_int8
+from .base import NodeBuilder, arithmetic, emit, node, permute, refuse_bare_int8, scaled
 
 
-@node(NodeType.MATMUL_FUSION, bias=2)
+@node(NodeType.MATMUL_FUSION, bias=2, quantized="product")
 def matmul(g: NodeBuilder, p: attributes.MatMulFusion, a: Value, b: Value, bias: Value | None = None) -> Value:
     """y = act(op(a) op(b) + bias).  a (…,M,K), b (…,K,N), bias (N) → y (…,M,N)."""
     refuse_bare_int8(g)
@@ -20,7 +20,7 @@ def matmul(g: NodeBuilder, p: attributes.MatMulFusion, a: Value, b: Value, bias:
     y: Value = emit(g, "MatMul", a, b)
     if bias is not None:
         y = arithmetic(g, "Add", y, bias)
-    return activate(g, y, p.activationType)
+    return activate(g, scaled(g, y, -1), p.activationType)
 
 
 def _turned(g: NodeBuilder, x: Value, wanted: bool) -> Value:
@@ -30,7 +30,7 @@ def _turned(g: NodeBuilder, x: Value, wanted: bool) -> Value:
     return permute(g, x, [*range(x.rank - 2), x.rank - 1, x.rank - 2])
 
 
-@node(NodeType.FULL_CONNECTION, bias=2)
+@node(NodeType.FULL_CONNECTION, bias=2, quantized="product")
 def full_connection(
     g: NodeBuilder, p: attributes.FullConnection, x: Value, w: Value, bias: Value | None = None
 ) -> Value:
@@ -57,4 +57,4 @@ def full_connection(
     y: Value = emit(g, "MatMul", rows, permute(g, g.cast(w, x.dtype), (1, 0)))
     if bias is not None:
         y = arithmetic(g, "Add", y, bias)
-    return activate(g, y, p.activationType)
+    return activate(g, scaled(g, y, -1), p.activationType)

@@ -19,11 +19,16 @@ OFFSET = 128
 
 def dequantize(g: Builder, q: Value, params: Sequence[QuantParam], axis: int = 0) -> Value:
     """r = (q - zeroPoint) · scale, float32."""
-    zero, scale = _columns(g, q, params, axis)
+    _, scale = _columns(g, q, params, axis)
+    result: Value = g.Mul(levels(g, q, params, axis), scale)
+    return result
+
+
+def levels(g: Builder, q: Value, params: Sequence[QuantParam], axis: int = 0) -> Value:
+    """q - zeroPoint: whole numbers, in float32."""
+    zero, _ = _columns(g, q, params, axis)
     r = g.cast(q, "float32")
-    if zero.data is not None and zero.data.any():
-        r = g.Sub(r, zero)
-    return g.Mul(r, scale)
+    return g.Sub(r, zero) if zero.data is not None and zero.data.any() else r
 
 
 def quantize(g: Builder, r: Value, params: Sequence[QuantParam], dtype: str, axis: int = 0) -> Value:
