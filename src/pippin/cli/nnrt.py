@@ -16,6 +16,7 @@ def command() -> None:
 @command.command()
 @click.option("--device", help="A device of this machine, as `pippin devices` lists them (default: the first).")
 @click.option("--target", metavar="MODULE:OBJECT", help="An object of yours, or what makes one, in Python.")
+@click.option("--socket", type=click.Path(), help="The device that a service offers at this path.")
 @click.option("--group", "groups", multiple=True, help="Only this group of cases; may be given several times.")
 @click.option("--only", "patterns", multiple=True, metavar="PATTERN", help="Only cases whose name has this in it.")
 @click.option("--tolerance", default=1e-4, show_default=True, help="Largest difference, absolute plus relative.")
@@ -26,8 +27,9 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.pass_context
 def conformance(
-    context: click.Context, device: str | None, target: str | None, groups: tuple[str, ...], patterns: tuple[str, ...],
-    tolerance: float, timeout: float, everything: bool, trace: bool, listing: bool, as_json: bool,
+    context: click.Context, device: str | None, target: str | None, socket: str | None, groups: tuple[str, ...],
+    patterns: tuple[str, ...], tolerance: float, timeout: float, everything: bool, trace: bool, listing: bool,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Runs a suite against an NNRt device and prints how each group of cases came out.
 
@@ -36,6 +38,7 @@ def conformance(
 
     \b
     pippin nnrt conformance
+    pippin nnrt conformance --socket /run/user/1000/pippin.sock
     pippin nnrt conformance --target mydriver:Device --group codes --group buffers
     """
     from ..nnrt.conformance import GROUPS, all_cases, run_suite
@@ -46,8 +49,8 @@ def conformance(
     unknown = [group for group in groups if group not in GROUPS]
     if unknown:
         raise click.UsageError(f"there is no group {unknown[0]!r}. Groups: {', '.join(GROUPS)}.")
-    if device is not None and target is not None:
-        raise click.UsageError("--device and --target exclude each other")
+    if target is not None and (device is not None or socket is not None):
+        raise click.UsageError("--target excludes --device and --socket")
     chosen = all_cases(groups, patterns)
     if not chosen:
         raise click.UsageError(f"no case matches {', '.join(map(repr, patterns))}")
@@ -55,6 +58,8 @@ def conformance(
         for case in chosen:
             click.echo(f"{case.group}/{case.name}")
         return
+    if socket is not None:
+        device = f"unix:{socket}" + (f":{device}" if device else "")
     under_test = choose(device) if target is None else resolve(target)
     with progress(len(chosen), "cases") as advance:
         outcome = run_suite(
@@ -178,3 +183,61 @@ def nodes(as_json: bool) -> None:
     click.echo(text.table(lines, ("number", "node type", "struct", "here", "fields"), right="0"))
     runs = sum(row["runs"] for row in rows)
     click.echo(f"{runs} of {len(rows)} node types run on the devices of this machine", err=True)
+
+
+@command.command()
+@click.option("--socket", default=None, type=click.Path(), help="Where (default: pippin.sock in the runtime folder).")
+@click.option("--mode", default="600", show_default=True, help="Mode of the socket, in octal digits.")
+@click.option("--allow", multiple=True, metavar="USER", help="Another user that may connect, by name or number.")
+@click.option("--files", is_flag=True, help="Take plain files for memory as well; they are copied.")
+@click.option("--cache", type=click.Path(), help="Folder of compiled models, shared by all clients (default: none).")
+@click.option("--cache-size", type=click.IntRange(1), default=4096, show_default=True, help="Its most MiB.")
+@click.option("--memory", type=click.IntRange(1), help="Most MiB of values of all runs (default: half of memory).")
+@click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help="A limit of a client; see --list-limits.")
+@click.option("--list-limits", is_flag=True, help="Print the limits and end.")
+@click.option("--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Answer http://127.0.0.1:PORT/metrics.")
+@click.option("--grace", default=10.0, show_default=True, help="Seconds that runs get to end when the service stops.")
+def serve(
+    socket: str | None, mode: str, allow: tuple[str, ...], files: bool, cache: str | None, cache_size: int,
+    memory: int | None, limits: tuple[str, ...], list_limits: bool, metrics: int | None, grace: float,
+) -> None:  # fmt: skip
+    """Offers this machine's devices to other processes until it is stopped (SIGTERM, Ctrl-C).
+
+    Only the user that runs the service may connect, and those named by --allow; let them reach the socket with --mode.
+
+    \b
+    pippin nnrt serve --socket /run/user/1000/pippin.sock --cache ~/.cache/pippin
+    pippin run net.nnrt x=1,2,3 --device unix:/run/user/1000/pippin.sock
+    """
+    from . import nnrt_service
+
+    if list_limits:
+        nnrt_service.print_limits()
+        return
+    nnrt_service.serve(
+        socket or nnrt_service.default_path(),
+        mode=nnrt_service.octal(mode),
+        allow=[nnrt_service.user(name) for name in allow],
+        files=files,
+        cache=cache,
+        cache_bytes=cache_size << 20,
+        memory=nnrt_service.memory(memory),
+        limits=nnrt_service.parse_limits(limits),
+        metrics=metrics,
+        grace=grace,
+    )
+
+
+@command.command()
+@click.option("--socket", default=None, type=click.Path(), help="Where (default: pippin.sock in the runtime folder).")
+@click.option("--prometheus", is_flag=True, help="Print the counters in the form that Prometheus reads.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def status(socket: str | None, prometheus: bool, as_json: bool) -> None:
+    """Says what a running service does, and for whom.  Exits with 1 if there is none.
+
+    \b
+    pippin nnrt status --socket /run/user/1000/pippin.sock
+    """
+    from . import nnrt_service
+
+    nnrt_service.print_status(socket or nnrt_service.default_path(), prometheus=prometheus, as_json=as_json)

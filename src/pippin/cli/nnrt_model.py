@@ -13,7 +13,6 @@ import click
 from ..errors import DeviceError, InputError, ReadError, UnsupportedError
 
 if TYPE_CHECKING:
-    from ..nnrt.device import Device
     from ..nnrt.prepared_model import PreparedModel
 
 
@@ -36,12 +35,18 @@ def content(path: str | Path) -> bytes:
         raise ReadError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
 
 
-def choose(name: str | None) -> Device:
+def choose(name: str | None) -> Any:
     """The device of this name, number, provider or kind ("cpu"); the first one if there is no name.
 
-    DeviceError with the names that there are.
+    ``unix:PATH`` or ``unix:PATH:NAME`` is a device of a service.  DeviceError with the names that there are.
     """
     from ..nnrt.device import devices
+
+    if name is not None and name.startswith("unix:"):
+        from ..nnrt.service.client import connect
+
+        path, _, which = name.removeprefix("unix:").partition(":")
+        return connect(path, which or 0)
 
     found = devices()
     if name is None:

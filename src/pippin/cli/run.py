@@ -32,7 +32,7 @@ CHUNK = 32
 @click.option("--threads", type=click.IntRange(1), help="Threads to use (default: all cores).")
 @click.option("--timeout", type=float, help="Seconds a run, after which to give up.")
 @click.option("--max-memory", type=click.IntRange(1), help="Bytes that the network may need.")
-@click.option("--device", help="Device for an NNRt model, as `pippin devices` lists them.")
+@click.option("--device", help="Device for an NNRt model, as `pippin devices` lists them, or unix:PATH.")
 def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv: bool, output: str | None,
     resize: str | None, engine: str, threads: int | None, timeout: float | None, max_memory: int | None,
     device: str | None,

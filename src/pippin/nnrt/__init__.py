@@ -6,7 +6,8 @@
 >>> model = g.finish(g.AddFusion(x, x))
 >>> nnrt.devices()[0].prepare(model).predict({"x": ones})
 
-``types`` holds enums and structs, ``attributes`` the operators' parameters, ``hdi`` the interface by its own names.
+``connect(path)`` gives a device of a service in another process (``pippin nnrt serve``).  ``types`` holds enums and
+structs, ``attributes`` the operators' parameters, ``hdi`` the interface by its own names.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from .errors import NnrtError
     from .file import load_model, model_bytes, save_model
     from .prepared_model import PreparedModel
+    from .service.client import connect
 
 _LAZY = {
     "Device": "device",
     "GraphBuilder": "authoring",
     "NnrtError": "errors",
     "PreparedModel": "prepared_model",
+    "connect": "service.client",
     "devices": "device",
     "load_model": "file",
     "model_bytes": "file",
@@ -36,6 +39,7 @@ __all__ = [
     "GraphBuilder",
     "NnrtError",
     "PreparedModel",
+    "connect",
     "devices",
     "load_model",
     "model_bytes",

@@ -147,6 +147,7 @@ class Device:
         from ..graph.write import write
 
         lowered = lower(checked, half=config.enableFloat16)
+        self._admit(lowered)
         model = checked.model
         inputs = [_port(model, index, key) for index, key in zip(model.inputIndex, lowered.inputs, strict=True)]
         outputs = [
@@ -154,6 +155,9 @@ class Device:
             for place, (index, key) in enumerate(zip(model.outputIndex, lowered.outputs, strict=True))
         ]
         return Compiled(write(lowered.graph), inputs, outputs, self.provider, config.enableFloat16)
+
+    def _admit(self, lowered: Lowered) -> None:
+        """Sees each graph before it is compiled: a device with limits says no here."""
 
     def _open(self, compiled: Compiled, config: ModelConfig, code: ReturnCode) -> PreparedModel:
         try:

@@ -75,8 +75,8 @@ class ParcelWriter:
         self.long(value)
 
     def text(self, value: str) -> None:
-        """UTF-8 and a NUL."""
-        self.raw(value.encode() + b"\0")
+        """UTF-8 up to the first NUL, and a NUL: readers stop there."""
+        self.raw(value.partition("\0")[0].encode() + b"\0")
 
     def array(self, code: str, values: Sequence[Any]) -> None:
         """A list of scalars by ``struct`` code: count, raw elements."""
