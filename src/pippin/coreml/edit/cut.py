@@ -154,8 +154,9 @@ def cut(document: Document, outputs: Sequence[str] = (), inputs: Sequence[str] =
     for name in (*outputs, *inputs):
         if not (name in known and name in outputs):
             _check_blob(network, name)
+    ends = set(outputs) or {entry.name for entry in description.output}
     for name in inputs:
-        if name in known or name in outputs:
+        if name in known or name in ends:
             raise InputError(f"{name!r} cannot be cut off: it is an {'input' if name in known else 'output'}")
     shapes = _shapes(document, outputs)
     new = [_new_input(document, name) for name in inputs]
