@@ -94,7 +94,7 @@ def pool_after(g: Builder, x: Any, op: str, fill: float, pad: int = 1, **attribu
 
 def joined(g: Builder, x: Any, group: int = 1, more: int = 0, plain: bool = True, out: int = 8) -> Value:
     skip = g.Relu(conv(g, g.Resize(x, None, [1.0, 1.0, 2.0, 2.0], mode="nearest"), pads=[1, 1, 1, 1], out=out))
-    other = deconv(g, x) if plain else conv(g, skip, pads=[1, 1, 1, 1])
+    other = deconv(g, x) if plain else conv(g, skip, pads=[1, 1, 1, 1], out=out)
     return conv(g, g.Concat(other, skip, *[skip] * more, axis=1), group=group, pads=[1, 1, 1, 1])
 
 
@@ -413,7 +413,13 @@ ROWS = [
         joined,
         "Resize Conv Relu Transpose Reshape Gemm Reshape Transpose Reshape Transpose Conv Conv Add",
     ),
-    Row("concat_split", "same layout", lambda g, x: joined(g, x, plain=False), reason="same layout"),
+    Row(
+        "concat_split",
+        "half a block of channels",
+        lambda g, x: joined(g, x, plain=False),
+        "Resize Conv Relu Conv Conv Conv Add",
+    ),
+    Row("concat_split", "whole blocks", lambda g, x: joined(g, x, plain=False, out=16), reason="same layout"),
     Row("concat_split", "groups", lambda g, x: joined(g, x, group=2), reason="has groups"),
     Row("concat_split", "three", lambda g, x: joined(g, x, more=1), reason="3 inputs"),
     Row("concat_split", "odd channels", lambda g, x: joined(g, x, out=5), reason="no multiples of 8"),

@@ -1,7 +1,8 @@
 """A convolution of two joined inputs is the sum of two convolutions.
 
-conv([a, b], W) = conv(a, Wₐ) + conv(b, W_b). It pays where one part comes in another layout than the engine's
-convolutions use, as from a transposed convolution: joined, both would be brought into the plain layout and back.
+conv([a, b], W) = conv(a, Wₐ) + conv(b, W_b). It pays where the joined value would have to be in the plain layout: where one
+part comes so, as from a transposed convolution, and where the channels of one are no multiple of the blocks that the
+engine's convolutions work on. Both parts, the whole and the result would be brought from one layout to the other.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from . import Done, Refused, Rule
 if TYPE_CHECKING:
     from .view import View
 
-BLOCK = 8
-"""Channels that the engine's layout keeps together, at the least."""
+LEAST, BLOCK = 8, 16
+"""Channels that the engine's layout keeps together on one processor or another."""
 PLAIN = ("ConvTranspose", "Transpose")
 """Operators whose results come in the plain layout."""
 THROUGH = ("Relu", "LeakyRelu", "Sigmoid", "Tanh", "Clip", "Add", "Mul", "BatchNormalization")
@@ -29,20 +30,20 @@ def _apply(view: View, node: Node) -> Done | Refused | None:
     parts = [value for value in concat.inputs if value is not None]
     if len(parts) != 2:
         return Refused(f"{len(parts)} inputs are joined; more convolutions cost more than they save")
+    counts = [part.shape[1] for part in parts]
+    if not all(isinstance(count, int) and count % LEAST == 0 for count in counts):
+        return Refused(f"the numbers of channels are no multiples of {LEAST}")
     plain = [_plain(view, part) for part in parts]
-    if plain[0] == plain[1]:
-        return Refused("both parts come in the same layout")
+    if plain[0] == plain[1] and (plain[0] or not any(int(count) % BLOCK for count in counts)):
+        return Refused("both parts come in the same layout, and the whole can stay in it")
     if w.data is None:
         return Refused("the weights are known at run time only")
     if node.attributes.get("group", 1) != 1:
         return Refused("the convolution has groups")
     if not view.private(joined, node):
         return Refused("the joined value is used by others too")
-    counts = [part.shape[1] for part in parts]
-    if not all(isinstance(count, int) and count % BLOCK == 0 for count in counts):
-        return Refused(f"the numbers of channels are no multiples of {BLOCK}")
     _write(view, node, parts, w)
-    return Done("one part comes in the plain layout, the other need not be brought there")
+    return Done("the whole would have to be in the plain layout, the parts need not")
 
 
 def _write(view: View, node: Node, parts: list[Value], w: Value) -> None:
