@@ -1,8 +1,8 @@
 """A convolution of two joined inputs is the sum of two convolutions.
 
-conv([a, b], W) = conv(a, Wₐ) + conv(b, W_b). It pays where the joined value would have to be in the plain layout: where one
-part comes so, as from a transposed convolution, and where the channels of one are no multiple of the blocks that the
-engine's convolutions work on. Both parts, the whole and the result would be brought from one layout to the other.
+conv([a, b], W) = conv(a, Wₐ) + conv(b, W_b). It pays where the joined value would have to be in the plain layout:
+where one part comes so, as from a transposed convolution, and where the channels of one are no multiple of the blocks
+that the engine's convolutions work on. Both parts, the whole and the result would be brought from one to the other.
 """
 
 from __future__ import annotations
