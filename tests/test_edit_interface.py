@@ -185,6 +185,7 @@ def test_mappings_of_arrays_and_pictures(later: bool, mapping: int) -> None:
 SHAPES = [
     ((3, 3, 4), "", False),
     ((1, 3, 4), "", False),
+    ((3, 4, 3), "hwc", False),
     ((1, 3, 3, 4), "", True),
     ((3, 3, 4), "chw", True),
     ((3, 4, 3), "hwc", True),

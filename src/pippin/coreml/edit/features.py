@@ -68,7 +68,7 @@ def input_to_image(document: Document, name: str, color: str = "", layout: str =
     if sizes["flexible"] is not None:
         need_version(document, versions.FLEXIBLE_SHAPES)
     need_version(document, versions.FLOAT16 if color == "GRAYSCALE_FLOAT16" else 1)
-    layers = [] if legacy else behind_input(document, name, _to_layout(shape, layout))
+    layers = behind_input(document, name, _to_layout(shape, layout, legacy))
     after = feature(feature_of(document, name, "input"))
     return Step(
         f"make input {name!r} an image: {after}",
@@ -146,14 +146,17 @@ def _fill_image(kind: Any, sizes: dict[str, Any], color: str) -> None:
             image.enumeratedSizes.sizes.add(width=width, height=height)
 
 
-def _to_layout(shape: Sequence[int], layout: str) -> list[dict[str, Any]]:
-    """Layers that make [1,C,H,W] an array of ``shape`` in that layout."""
+def _to_layout(shape: Sequence[int], layout: str, legacy: bool) -> list[dict[str, Any]]:
+    """Layers that make [1,C,H,W] an array of ``shape`` in that layout; in old networks the rank stays."""
+    if legacy:
+        swap = {"kind": "permute", "name": "hwc", "fill": lambda layer: layer.permute.axis.extend([0, 2, 3, 1])}
+        return [swap] if layout == "hwc" else []
     steps: list[dict[str, Any]] = []
     if layout == "hwc":
         steps.append(
             {"kind": "transpose", "name": "hwc", "fill": lambda layer: layer.transpose.axes.extend([0, 2, 3, 1])}
         )
-    missing = {"hw": 4 - len(shape)}.get(layout, 4 - len(shape))
+    missing = 4 - len(shape)
     if missing > 0:
         axes = [0, 1][:missing]
         steps.append({"kind": "squeeze", "name": "squeezed", "fill": lambda layer: layer.squeeze.axes.extend(axes)})
