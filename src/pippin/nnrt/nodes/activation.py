@@ -32,14 +32,21 @@ def function(g: NodeBuilder, x: Value, p: attributes.Activation) -> Value:
 
 @node(NodeType.ACTIVATION)
 def activation(g: NodeBuilder, p: attributes.Activation, x: Value) -> Value:
-    """y = the function ``activationType`` of x."""
+    """y = the function ``activationType`` of x; the formulas stand at ActivationType.
+
+    x (…) float → y like x.  ``alpha`` is the slope of ELU and LEAKY_RELU, ``minVal`` and ``maxVal`` bound HARD_TANH,
+    maxVal THRESHOLDRELU; ``approximate`` computes GELU by tanh.
+    """
     refuse_bare_int8(g)
     return function(g, x, p)
 
 
 @node(NodeType.LEAKY_RELU)
 def leaky_relu(g: NodeBuilder, p: attributes.LeakyRelu, x: Value) -> Value:
-    """y = x for x ≥ 0, negativeSlope · x below."""
+    """y = x for x ≥ 0, negativeSlope · x below.
+
+    x (…) float → y like x.
+    """
     refuse_bare_int8(g)
     return emit(g, "LeakyRelu", x, alpha=p.negativeSlope)
 
@@ -59,7 +66,10 @@ def prelu(g: NodeBuilder, p: attributes.PReLUFusion, x: Value, slope: Value) -> 
 
 @node(NodeType.CLIP)
 def clip(g: NodeBuilder, p: attributes.Clip, x: Value) -> Value:
-    """y = min(max(x, min), max)."""
+    """y = min(max(x, min), max).
+
+    x (…) float or integer → y like x.  The upper bound comes first on the wire.
+    """
     refuse_bare_int8(g)
     if p.min > p.max:
         raise CheckError(f"min must not exceed max, got {p.min} and {p.max}")

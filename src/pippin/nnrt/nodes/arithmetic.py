@@ -17,6 +17,10 @@ def _fused(op: str, node_type: NodeType) -> None:
 
     @node(node_type)
     def lower(g: NodeBuilder, p: Any, a: Value, b: Value) -> Value:
+        """y = act(a op b).
+
+        a, b (…), broadcast as NumPy's → y of the type of a.
+        """
         refuse_bare_int8(g)
         return activate(g, arithmetic(g, op, a, b), p.activationType)
 
@@ -27,14 +31,21 @@ for _op, _type in (("Add", NodeType.ADD_FUSION), ("Sub", NodeType.SUB_FUSION), (
 
 @node(NodeType.DIV_FUSION)
 def div(g: NodeBuilder, p: attributes.DivFusion, a: Value, b: Value) -> Value:
-    """y = act(a / b); integers are truncated toward zero, and 0 where b is 0."""
+    """y = act(a / b).
+
+    a, b (…), broadcast as NumPy's → y of the type of a.  Integers are truncated toward zero, and 0 where b is 0; floats
+    divided by 0 follow IEEE 754.
+    """
     refuse_bare_int8(g)
     return activate(g, divide(g, a, b), p.activationType)
 
 
 @node(NodeType.REAL_DIV)
 def real_div(g: NodeBuilder, p: attributes.RealDiv, a: Value, b: Value) -> Value:
-    """y = a / b."""
+    """y = a / b.
+
+    a, b (…), broadcast as NumPy's → y of the type of a.
+    """
     refuse_bare_int8(g)
     return divide(g, a, b)
 
@@ -56,7 +67,11 @@ def divide(g: NodeBuilder, a: Value, b: Value) -> Value:
 
 @node(NodeType.ELTWISE)
 def eltwise(g: NodeBuilder, p: attributes.Eltwise, a: Value, b: Value) -> Value:
-    """y = a · b, a + b or max(a, b)."""
+    """y = a · b (PROD), a + b (SUM) or max(a, b) (MAXIMUM).
+
+    a, b (…), broadcast as NumPy's → y of the type of a.
+    Differs: the text calls SUM a difference, against its name and every kernel.
+    """
     refuse_bare_int8(g)
     op = {EltwiseMode.PROD: "Mul", EltwiseMode.SUM: "Add", EltwiseMode.MAXIMUM: "Max"}.get(EltwiseMode(p.mode))
     if op is None:
@@ -66,7 +81,10 @@ def eltwise(g: NodeBuilder, p: attributes.Eltwise, a: Value, b: Value) -> Value:
 
 @node(NodeType.POW_FUSION)
 def power(g: NodeBuilder, p: attributes.PowFusion, a: Value, b: Value) -> Value:
-    """y = (scale · a + shift) ^ b."""
+    """y = (scale · a + shift) ^ b.
+
+    a, b (…), broadcast as NumPy's → y of the type of a.
+    """
     refuse_bare_int8(g)
     base = as_float(g, a)
     if p.scale != 1:
@@ -78,7 +96,10 @@ def power(g: NodeBuilder, p: attributes.PowFusion, a: Value, b: Value) -> Value:
 
 @node(NodeType.MOD)
 def mod(g: NodeBuilder, p: attributes.Mod, a: Value, b: Value) -> Value:
-    """y = a - b · trunc(a / b)."""
+    """y = a - b · trunc(a / b): the remainder, with the sign of the dividend.
+
+    a, b (…), broadcast as NumPy's → y of the type of a.
+    """
     refuse_bare_int8(g)
     if a.dtype.kind == "f":
         return arithmetic(g, "Mod", a, b, fmod=1)
@@ -88,21 +109,30 @@ def mod(g: NodeBuilder, p: attributes.Mod, a: Value, b: Value) -> Value:
 
 @node(NodeType.MAXIMUM)
 def maximum(g: NodeBuilder, p: attributes.Maximum, a: Value, b: Value) -> Value:
-    """y = max(a, b)."""
+    """y = max(a, b).
+
+    a, b (…), broadcast as NumPy's → y of the type of a.
+    """
     refuse_bare_int8(g)
     return arithmetic(g, "Max", a, b)
 
 
 @node(NodeType.MINIMUM)
 def minimum(g: NodeBuilder, p: attributes.Minimum, a: Value, b: Value) -> Value:
-    """y = min(a, b)."""
+    """y = min(a, b).
+
+    a, b (…), broadcast as NumPy's → y of the type of a.
+    """
     refuse_bare_int8(g)
     return arithmetic(g, "Min", a, b)
 
 
 @node(NodeType.SQUARED_DIFFERENCE)
 def squared_difference(g: NodeBuilder, p: attributes.SquaredDifference, a: Value, b: Value) -> Value:
-    """y = (a - b)²."""
+    """y = (a - b)².
+
+    a, b (…), broadcast as NumPy's → y of the type of a.
+    """
     refuse_bare_int8(g)
     difference = arithmetic(g, "Sub", a, b)
     return arithmetic(g, "Mul", difference, difference)
@@ -110,13 +140,19 @@ def squared_difference(g: NodeBuilder, p: attributes.SquaredDifference, a: Value
 
 @node(NodeType.BIAS_ADD, bias=1)
 def bias_add(g: NodeBuilder, p: attributes.BiasAdd, x: Value, bias: Value) -> Value:
-    """y = x + bias, one a channel.  x (…, C), or (N,C,H,W) where its format says so, bias (C) → y like x."""
+    """y = x + bias, one a channel.
+
+    x (…, C), or (N,C,H,W) where its format says so, bias (C) → y like x.
+    """
     return arithmetic(g, "Add", x, per_channel(g, x, bias, "bias"))
 
 
 @node(NodeType.SCALE_FUSION)
 def scale(g: NodeBuilder, p: attributes.ScaleFusion, x: Value, factor: Value, bias: Value | None = None) -> Value:
-    """y = act(x · scale + bias), scale and bias along the dims of x from ``axis`` on."""
+    """y = act(x · scale + bias), scale and bias along the dims of x from ``axis`` on.
+
+    x (d₀ … dₙ), scale (d_axis … d_axis+k), bias as scale, or left out → y like x.
+    """
     axis = axis_of(p.axis, x.rank)
     covered = x.shape[axis : axis + factor.rank]
     if len(covered) < factor.rank or (x.static and factor.shape != covered):
@@ -145,34 +181,49 @@ _COMPARISONS = {
 
 @node(*_COMPARISONS)
 def compare(g: NodeBuilder, p: Any, a: Value, b: Value) -> Value:
-    """y = (a ∘ b), bool."""
+    """y = (a ∘ b).
+
+    a, b (…), broadcast as NumPy's, b in the type of a → y bool.
+    """
     return arithmetic(g, _COMPARISONS[g.node.node_type], a, b, back=False)
 
 
 @node(NodeType.NOT_EQUAL)
 def not_equal(g: NodeBuilder, p: attributes.NotEqual, a: Value, b: Value) -> Value:
-    """y = (a ≠ b), bool."""
+    """y = (a ≠ b).
+
+    a, b (…), broadcast as NumPy's, b in the type of a → y bool.
+    """
     result: Value = g.Not(arithmetic(g, "Equal", a, b, back=False))
     return result
 
 
 @node(NodeType.LOGICAL_AND)
 def logical_and(g: NodeBuilder, p: attributes.LogicalAnd, a: Value, b: Value) -> Value:
-    """y = a and b, bool."""
+    """y = a and b; numbers count as true unless they are 0.
+
+    a, b (…), broadcast as NumPy's → y bool.
+    """
     result: Value = g.And(g.cast(a, "bool"), g.cast(b, "bool"))
     return result
 
 
 @node(NodeType.LOGICAL_OR)
 def logical_or(g: NodeBuilder, p: attributes.LogicalOr, a: Value, b: Value) -> Value:
-    """y = a or b, bool."""
+    """y = a or b; numbers count as true unless they are 0.
+
+    a, b (…), broadcast as NumPy's → y bool.
+    """
     result: Value = g.Or(g.cast(a, "bool"), g.cast(b, "bool"))
     return result
 
 
 @node(NodeType.LOGICAL_NOT)
 def logical_not(g: NodeBuilder, p: attributes.LogicalNot, x: Value) -> Value:
-    """y = not x, bool."""
+    """y = not x; numbers count as true unless they are 0.
+
+    x (…) → y bool.
+    """
     result: Value = g.Not(g.cast(x, "bool"))
     return result
 
@@ -196,7 +247,10 @@ _UNARY = {
 
 @node(*_UNARY)
 def unary(g: NodeBuilder, p: Any, x: Value) -> Value:
-    """y = f(x)."""
+    """y = f(x), element by element.
+
+    x (…) → y like x; of integers what can be said in integers.
+    """
     refuse_bare_int8(g)
     result: Value = emit(g, _UNARY[g.node.node_type], x)
     return result
@@ -204,7 +258,10 @@ def unary(g: NodeBuilder, p: Any, x: Value) -> Value:
 
 @node(NodeType.RSQRT)
 def rsqrt(g: NodeBuilder, p: attributes.Rsqrt, x: Value) -> Value:
-    """y = 1/√x."""
+    """y = 1/√x.
+
+    x (…) → y like x; 0 gives inf, a negative number NaN.
+    """
     refuse_bare_int8(g)
     root: Value = emit(g, "Sqrt", as_float(g, x))
     return g.cast(g.Reciprocal(root), x.dtype)
@@ -212,14 +269,21 @@ def rsqrt(g: NodeBuilder, p: attributes.Rsqrt, x: Value) -> Value:
 
 @node(NodeType.SQUARE)
 def square(g: NodeBuilder, p: attributes.Square, x: Value) -> Value:
-    """y = x²."""
+    """y = x².
+
+    x (…) → y like x.
+    """
     refuse_bare_int8(g)
     return arithmetic(g, "Mul", x, x)
 
 
 @node(NodeType.EXPFUSION)
 def exp(g: NodeBuilder, p: attributes.ExpFusion, x: Value) -> Value:
-    """y = base ^ (shift + scale x), computed as exp((shift + scale x) ln base)."""
+    """y = base ^ (shift + scale x), computed as exp((shift + scale x) ln base).
+
+    x (…) → y like x.  A base of -1 stands for e; any other must be positive.
+    Differs: kernels lose the base where scale is 1.
+    """
     import math
 
     refuse_bare_int8(g)

@@ -109,10 +109,11 @@ def _as(value: float, dtype: Any) -> Any:
 def range_(
     g: NodeBuilder, p: attributes.Range, x: Value, limit: Value | None = None, delta: Value | None = None
 ) -> Value:
-    """y = start, start + delta, … up to limit, which is left out: ⌈(limit - start) / delta⌉ elements.
+    """y = start, start + delta, … up to limit, which is left out.
 
-    With three inputs start, limit and delta () are those and y has the type of start; with one its content is not
-    looked at, the attributes count and y is int32.  ``dataType`` is reserved.
+    start, limit, delta () → y (⌈(limit - start) / delta⌉).  With three inputs start, limit and delta () are those and y
+    has the type of start; with one its content is not looked at, the attributes count and y is int32.  ``dataType`` is
+    reserved.
     """
     if limit is not None and delta is not None:
         refuse_bare_int8(g)

@@ -90,7 +90,8 @@ def sparse_to_dense(
 ) -> Value:
     """y = a tensor of the dims ``shape``, 0 (or the fourth input) but for the values at the index tuples.
 
-    indices (n,r), or (n) and () for r = 1, int32; values (n), or () for all; shape (r) int32; default () or left out.
+    indices (n,r), or (n) and () for r = 1, int32; values (n), or () for all; shape (r) int32; default () or left out
+    → y (shape) of the type of values.
     Differs: kernels take indices, shape, values, the text indices, values, shape.
     """
     if indices.rank > 2:

@@ -12,7 +12,10 @@ from .base import NodeBuilder, arithmetic, emit, node, permute, refuse_bare_int8
 
 @node(NodeType.MATMUL_FUSION, bias=2, quantized="product")
 def matmul(g: NodeBuilder, p: attributes.MatMulFusion, a: Value, b: Value, bias: Value | None = None) -> Value:
-    """y = act(op(a) op(b) + bias).  a (…,M,K), b (…,K,N), bias (N) → y (…,M,N)."""
+    """y = act(op(a) op(b) + bias), op turning the last two dims where ``transposeA`` and ``transposeB`` ask for it.
+
+    a (…,M,K), b (…,K,N), leading dims broadcast as NumPy's, bias (N) or left out → y (…,M,N).
+    """
     refuse_bare_int8(g)
     if not a.rank or not b.rank:
         raise CheckError(f"both operands must have a dim at least, got {list(a.shape)} and {list(b.shape)}")
@@ -34,7 +37,11 @@ def _turned(g: NodeBuilder, x: Value, wanted: bool) -> Value:
 def full_connection(
     g: NodeBuilder, p: attributes.FullConnection, x: Value, w: Value, bias: Value | None = None
 ) -> Value:
-    """y = act(x wᵀ + bias).  x flattened from ``axis`` on, or to rows of K; w (O,K), bias (O) → y (…,O)."""
+    """y = act(x wᵀ + bias).
+
+    w (O,K), bias (O) as ``hasBias`` says.  With ``useAxis`` x (d₀ … dₙ) is cut at ``axis``, K the product of the dims
+    from there on → y (d₀ … d_axis-1, O); without it x is a row of K after another → y (size/K, O).
+    """
     refuse_bare_int8(g)
     if (bias is not None) != p.hasBias:
         raise CheckError(

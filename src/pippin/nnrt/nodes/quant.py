@@ -65,7 +65,12 @@ def _columns(g: Builder, x: Value, params: Sequence[QuantParam], axis: int) -> t
 
 @node(NodeType.QUANT_DTYPE_CAST, NodeType.QUANT_DTYPE_CAST_V2, quantized="raw")
 def quant_dtype_cast(g: NodeBuilder, p: attributes.QuantDTypeCast | attributes.QuantDTypeCastV2, x: Value) -> Value:
-    """y = x between float32, int8 and uint8 by the quantParams of the output, or else of the input."""
+    """y = x between float32, int8 and uint8 by the quantParams of the output, or else of the input.
+
+    x (…) → y of the type dstT, which must be the output's: q = clamp(round(r / scale + zeroPoint)), halves away from
+    zero; r = (q - zeroPoint) · scale.  Between int8 and uint8 without parameters 128 is added or taken away.  Several
+    parameters lie along ``axis`` (V2), else along the first dim.
+    """
     source, target = g.node.inputs[0], g.node.outputs[0]
     axis = p.axis if isinstance(p, attributes.QuantDTypeCastV2) else 0
     wanted = _type(p.dstT, "dstT")
@@ -104,7 +109,11 @@ def _type(number: int, what: str) -> DataType:
 
 @node(NodeType.CAST)
 def cast(g: NodeBuilder, p: attributes.Cast, x: Value, kind: Value) -> Value:
-    """y = x in the type that the second input names: floats cut toward zero, NaN and what is beyond kept in range."""
+    """y = x in the type that the second input names.
+
+    x (…), type () int32, a constant: a DataType number, or the C API's 1 to 12 → y (…).  Floats are cut toward zero;
+    NaN becomes 0, what lies beyond an integer type its nearest number; anything but 0 is true.
+    """
     import numpy as np
 
     listed = numbers(kind, "type")

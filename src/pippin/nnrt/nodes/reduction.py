@@ -24,7 +24,12 @@ SMALL = 1e-5
 
 @node(NodeType.REDUCE_FUSION)
 def reduce(g: NodeBuilder, p: attributes.ReduceFusion, x: Value, axis: Value | None = None) -> Value:
-    """y = x folded by ``mode`` along the axes of the second input."""
+    """y = x folded by ``mode`` along the axes of the second input.
+
+    x (…), axis (k) int32, a constant, negative ones from the end; none or an empty list folds all → y (…), the axes 1
+    with ``keepDims``, else gone.  ``reduceToEnd``: from the one axis on to the last, which go, times ``coeff`` unless
+    that is 0.  The mean of integers is cut toward zero; ALL gives bool.
+    """
     refuse_bare_int8(g)
     axes = axes_of(numbers(axis, "axis"), x.rank) if axis is not None else []
     keep = p.keepDims
@@ -63,14 +68,21 @@ def every(g: NodeBuilder, x: Value, axes: list[int], keep: bool) -> Value:
 
 @node(NodeType.ALL)
 def all_(g: NodeBuilder, p: attributes.All, x: Value, axis: Value | None = None) -> Value:
-    """y = whether every element along the axes is non-zero, bool."""
+    """y = whether every element along the axes is non-zero.
+
+    x (…), axis (k) int32, a constant; none or an empty list means all → y bool, the axes 1 with ``keepDims``, else
+    gone.
+    """
     axes = axes_of(numbers(axis, "axis"), x.rank) if axis is not None else []
     return every(g, x, axes or list(range(x.rank)), p.keepDims != 0)
 
 
 @node(NodeType.SOFTMAX)
 def softmax(g: NodeBuilder, p: attributes.Softmax, x: Value) -> Value:
-    """yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ) along the one axis listed."""
+    """yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ) along the one axis that ``axis`` lists.
+
+    x (…) → y like x.
+    """
     refuse_bare_int8(g)
     if len(p.axis) != 1:
         raise CheckError(f"axis must hold 1 integer, got {list(p.axis)}")
@@ -79,7 +91,10 @@ def softmax(g: NodeBuilder, p: attributes.Softmax, x: Value) -> Value:
 
 @node(NodeType.LOG_SOFTMAX)
 def log_softmax(g: NodeBuilder, p: attributes.LogSoftmax, x: Value) -> Value:
-    """yᵢ = xᵢ - ln Σⱼ exp(xⱼ) along ``axis``."""
+    """yᵢ = xᵢ - ln Σⱼ exp(xⱼ) along ``axis``.
+
+    x (…) → y like x.
+    """
     refuse_bare_int8(g)
     return emit(g, "LogSoftmax", x, axis=axis_of(p.axis, x.rank))
 

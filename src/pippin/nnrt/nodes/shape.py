@@ -21,7 +21,10 @@ FAR = (1 << 63) - 1
 
 @node(NodeType.RESHAPE, quantized="move")
 def reshape(g: NodeBuilder, p: attributes.Reshape, x: Value, shape: Value) -> Value:
-    """y = the elements of x under new dims; one -1 takes what is left, a 0 keeps the dim of x at its place."""
+    """y = the elements of x under new dims.
+
+    x (…), shape (r) int → y (shape); one -1 takes what is left, a 0 keeps the dim of x at its place.
+    """
     if shape.data is None:
         return g.Reshape(x, g.cast(g.reshape(shape, [-1]), "int64"))
     sizes: list[Size] = list(_integers(shape, "shape"))
@@ -57,7 +60,10 @@ def _check_count(g: NodeBuilder, x: Value, sizes: Sequence[Size]) -> None:
 
 @node(NodeType.TRANSPOSE, quantized="move")
 def transpose(g: NodeBuilder, p: attributes.Transpose, x: Value, perm: Value) -> Value:
-    """y = x with its dims in the order ``perm``; an empty one reverses them."""
+    """y = x with its dims in the order ``perm``.
+
+    x (…), perm (r) int32, a constant; an empty one reverses them → y (x by perm).
+    """
     order = _integers(perm, "perm") or list(reversed(range(x.rank)))
     if sorted(order) != list(range(x.rank)):
         raise CheckError(f"perm must order the {x.rank} dims of {list(x.shape)}, got {order}")
@@ -66,7 +72,10 @@ def transpose(g: NodeBuilder, p: attributes.Transpose, x: Value, perm: Value) ->
 
 @node(NodeType.SQUEEZE, quantized="move")
 def squeeze(g: NodeBuilder, p: attributes.Squeeze, x: Value) -> Value:
-    """y = x without the dims ``axis``, each of them 1; an empty list drops every 1."""
+    """y = x without the dims ``axis``, each of them 1; an empty list drops every 1.
+
+    x (…) → y (the other dims).
+    """
     axes = axes_of(p.axis, x.rank) or [axis for axis, size in enumerate(x.shape) if size == 1]
     for axis in axes:
         if isinstance(x.shape[axis], int) and x.shape[axis] != 1:
@@ -76,14 +85,20 @@ def squeeze(g: NodeBuilder, p: attributes.Squeeze, x: Value) -> Value:
 
 @node(NodeType.UNSQUEEZE, quantized="move")
 def unsqueeze(g: NodeBuilder, p: attributes.Unsqueeze, x: Value) -> Value:
-    """y = x with a dim of 1 at each place of ``axis``, counted in the dims of y."""
+    """y = x with a dim of 1 at each place of ``axis``, counted in the dims of y.
+
+    x (…) → y (…,1,…).
+    """
     axes = axes_of(p.axis, x.rank + len(p.axis))
     return g.Unsqueeze(x, axes) if axes else x
 
 
 @node(NodeType.EXPAND_DIMS, quantized="move")
 def expand_dims(g: NodeBuilder, p: attributes.ExpandDims, x: Value, axis: Value) -> Value:
-    """y = x with a dim of 1 at ``axis``."""
+    """y = x with a dim of 1 at ``axis``.
+
+    x (…), axis () int32 in [-r-1, r], a constant → y (…,1,…).
+    """
     places = _integers(axis, "axis")
     if len(places) != 1:
         raise CheckError(f"axis must be one integer, got {places}")
@@ -92,7 +107,10 @@ def expand_dims(g: NodeBuilder, p: attributes.ExpandDims, x: Value, axis: Value)
 
 @node(NodeType.FLATTEN, quantized="move")
 def flatten(g: NodeBuilder, p: attributes.Flatten, x: Value) -> Value:
-    """y (d₀…d_axis-1, d_axis…dₙ) = x with the dims before ``axis`` and those from it on joined."""
+    """y = x with the dims before ``axis`` joined, and those from it on.
+
+    x (d₀ … dₙ) → y (d₀ ⋯ d_axis-1, d_axis ⋯ dₙ).
+    """
     if not -x.rank <= p.axis <= x.rank:
         raise CheckError(f"axis must be in [{-x.rank}, {x.rank}], got {p.axis}")
     axis = p.axis if p.axis >= 0 else p.axis + x.rank
@@ -102,7 +120,10 @@ def flatten(g: NodeBuilder, p: attributes.Flatten, x: Value) -> Value:
 
 @node(NodeType.CONCAT, quantized="move")
 def concat(g: NodeBuilder, p: attributes.Concat, *parts: Value) -> Value:
-    """y = the inputs one after another along ``axis``."""
+    """y = the inputs one after another along ``axis``.
+
+    x₁ … xₙ, their other dims equal → y, its dim at axis the sum of theirs.
+    """
     axis = axis_of(p.axis, parts[0].rank)
     if len(parts) == 1:
         return parts[0]
@@ -111,7 +132,10 @@ def concat(g: NodeBuilder, p: attributes.Concat, *parts: Value) -> Value:
 
 @node(NodeType.STACK, quantized="move")
 def stack(g: NodeBuilder, p: attributes.Stack, *parts: Value) -> Value:
-    """y = the inputs, all of equal dims, along a new dim at ``axis``."""
+    """y = the inputs, all of equal dims, along a new dim at ``axis``.
+
+    x₁ … xₙ (…) → y (…,n,…).
+    """
     axis = axis_of(p.axis, parts[0].rank + 1)
     for part in parts:
         if part.rank != parts[0].rank or (part.static and parts[0].static and part.shape != parts[0].shape):
@@ -121,7 +145,10 @@ def stack(g: NodeBuilder, p: attributes.Stack, *parts: Value) -> Value:
 
 @node(NodeType.SPLIT, quantized="move")
 def split(g: NodeBuilder, p: attributes.Split, x: Value) -> tuple[Value, ...]:
-    """x cut along ``axis`` into ``outputNum`` tensors of ``sizeSplits``."""
+    """x cut along ``axis`` into ``outputNum`` tensors of ``sizeSplits``.
+
+    x (…) → y₁ … yₙ; no sizes mean equal parts, a last -1 the rest; outputNum 0 stands for the number of outputs.
+    """
     axis, count = axis_of(p.axis, x.rank), len(g.node.outputs)
     if p.outputNum not in (0, count):
         raise CheckError(f"outputNum must be the number of outputs, {count}, got {p.outputNum}")
@@ -147,7 +174,10 @@ def split(g: NodeBuilder, p: attributes.Split, x: Value) -> tuple[Value, ...]:
 
 @node(NodeType.UNSTACK, quantized="move")
 def unstack(g: NodeBuilder, p: attributes.Unstack, x: Value) -> tuple[Value, ...]:
-    """x cut into its slices along ``axis``, each without that dim."""
+    """x cut into its slices along ``axis``, each without that dim.
+
+    x (…,n,…) → y₁ … yₙ (…).
+    """
     axis, count = axis_of(p.axis, x.rank), len(g.node.outputs)
     if isinstance(x.shape[axis], int) and x.shape[axis] != count:
         raise CheckError(f"there must be an output for each of the {x.shape[axis]} slices, got {count}")
@@ -159,7 +189,10 @@ def unstack(g: NodeBuilder, p: attributes.Unstack, x: Value) -> tuple[Value, ...
 
 @node(NodeType.SLICE_FUSION, quantized="move")
 def slice_(g: NodeBuilder, p: attributes.SliceFusion, x: Value, begin: Value, size: Value) -> Value:
-    """y = size elements from begin on, along each of ``axes`` (empty: the first ones in order)."""
+    """y = size elements from begin on, along each of ``axes`` (empty: the first ones in order).
+
+    x (…), begin (k), size (k) int32 → y (…); a size of -1 goes to the end.
+    """
     count = len(p.axes) or next((n for v in (begin, size) for n in v.shape if isinstance(n, int)), x.rank)
     if any(value.rank != 1 or (value.static and value.shape != (count,)) for value in (begin, size)):
         raise CheckError(f"begin and size must be equally long, got {list(begin.shape)} and {list(size.shape)}")
@@ -182,7 +215,11 @@ def slice_(g: NodeBuilder, p: attributes.SliceFusion, x: Value, begin: Value, si
 
 @node(NodeType.TILE_FUSION, quantized="move")
 def tile(g: NodeBuilder, p: attributes.TileFusion, x: Value, multiples: Value) -> Value:
-    """y = x repeated multiples[i] times along axis ``dims[i]``."""
+    """y = x repeated multiples[i] times along axis ``dims[i]`` (empty: the first ones in order).
+
+    x (…), multiples (k) int32, a constant → y (…).
+    Differs: the text calls dims the repeat counts; kernels and their tests take them as axes.
+    """
     times = _integers(multiples, "multiples")
     named = [axis_of(axis, x.rank) for axis in p.dims or range(len(times))]
     if len(named) != len(times) or len(set(named)) != len(named) or min(times, default=1) < 0:
@@ -195,7 +232,10 @@ def tile(g: NodeBuilder, p: attributes.TileFusion, x: Value, multiples: Value) -
 
 @node(NodeType.BROADCAST_TO, quantized="move")
 def broadcast_to(g: NodeBuilder, p: attributes.BroadcastTo, x: Value) -> Value:
-    """y = x broadcast to ``shape``; -1 keeps a dim."""
+    """y = x broadcast to ``shape`` as NumPy does; -1 keeps a dim.
+
+    x (…) → y (shape).
+    """
     sizes: list[Size] = list(p.shape)
     if len(sizes) < x.rank or min(p.shape, default=0) < -1:
         raise CheckError(f"shape must have at least the {x.rank} dims of {list(x.shape)}, got {sizes}")
@@ -212,13 +252,19 @@ def broadcast_to(g: NodeBuilder, p: attributes.BroadcastTo, x: Value) -> Value:
 
 @node(NodeType.SHAPE, quantized="raw")
 def shape_of(g: NodeBuilder, p: attributes.Shape, x: Value) -> Value:
-    """y (r) int32 = the dims of x."""
+    """y = the dims of x.
+
+    x (…) → y (r) int32.
+    """
     return g.cast(g.Shape(x), "int32")
 
 
 @node(NodeType.RANK, quantized="raw")
 def rank(g: NodeBuilder, p: attributes.Rank, x: Value) -> Value:
-    """y () int32 = the number of dims of x."""
+    """y = the number of dims of x.
+
+    x (…) → y () int32.
+    """
     return g.constant(x.rank, "int32")
 
 
@@ -229,7 +275,8 @@ def rank(g: NodeBuilder, p: attributes.Rank, x: Value) -> Value:
 def pad(g: NodeBuilder, p: attributes.PadFusion, x: Value, paddings: Value | None = None) -> Value:
     """y = x with a border filled as ``paddingMode`` says.
 
-    x (d₀ … dₙ), paddings (n,2) int32: cells before and after each dim; with one input the attribute's ``paddings``.
+    x (d₀ … dₙ), paddings (n,2) int32: cells before and after each dim; with one input the attribute's ``paddings``
+    → y (d₀ + cells … dₙ + cells).
     [1 2 3] with two cells on both sides: CONSTANT c c 1 2 3 c c, REFLECT 3 2 1 2 3 2 1, SYMMETRIC 2 1 1 2 3 3 2; wider
     borders run to and fro.  Quantised tensors are padded with the quantised ``constantValue``.
     """

@@ -42,10 +42,10 @@ def strided_slice(
 ) -> Value:
     """y = x from begin to end by strides along the leading dims.
 
-    x (…), begin, end, strides (k) int32, negative places from the end.  Bit i of a mask is about entry i: newAxisMask
-    inserts a 1 and the entry stands for no dim of x; beginMask starts at 0, endMask runs to the last element on the way
-    (the first for negative strides), ellipsisMask takes the whole dim by its stride, shrinkAxisMask the one element at
-    begin, and drops the dim.
+    x (…), begin, end, strides (k) int32, negative places from the end → y (…).  Bit i of a mask is about entry i:
+    newAxisMask inserts a 1 and the entry stands for no dim of x; beginMask starts at 0, endMask runs to the last
+    element on the way (the first for negative strides), ellipsisMask takes the whole dim by its stride, shrinkAxisMask
+    the one element at begin, and drops the dim.
     Differs: the text keeps a dim that is shrunk, as 1.  An end beyond its dim is refused, not cut.
     """
     lengths = [value.shape[0] if value.rank == 1 else None for value in (begin, end, strides)]
@@ -146,7 +146,7 @@ def _computed(g: NodeBuilder, masks: _Masks, x: Value, begin: Value, end: Value,
 def crop(g: NodeBuilder, p: attributes.Crop, x: Value, reference: Value) -> Value:
     """y = x cut, from ``axis`` on, to the dims of the second input, beginning at ``offset``.
 
-    x (…), reference of the same rank, of which only the dims count; one offset serves all axes.
+    x (…), reference of the same rank, of which only the dims count; one offset serves all axes → y (…).
     Differs: the text could mean a vector of sizes; kernels and their tests look at the dims.
     """
     if reference.rank != x.rank or not x.rank:
