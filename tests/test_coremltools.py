@@ -200,19 +200,34 @@ def test_the_native_module_of_a_mac_stays(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("True True\n", "")
 
 
-def test_a_version_without_the_hook_is_refused_and_left_alone(tmp_path: Path) -> None:
-    code = """
-    import sys
-    from pippin.integrations.coremltools import install
-    try:
-        install()
-    except Exception as error:
-        print(type(error).__name__, error)
-    print("coremltools.libcoremlpython" in sys.modules)
-    """
-    done = run(code, package(tmp_path, hook=False))
+ATTEMPT = """
+import sys
+from pippin.integrations.coremltools import install
+try:
+    install()
+except Exception as error:
+    print(type(error).__name__, error)
+print("coremltools.libcoremlpython" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("model", [True, False])
+def test_a_version_without_the_hook_is_refused_and_left_alone(tmp_path: Path, model: bool) -> None:
+    package(tmp_path, hook=False)
+    if not model:
+        (tmp_path / "coremltools/models/model.py").unlink()
+        (tmp_path / "coremltools/models/__init__.py").write_text("")
+    done = run(ATTEMPT, tmp_path)
     assert done.stdout.startswith("UnsupportedError coremltools 99.1 has no hook for a predictor"), done
     assert done.stdout.endswith("hint: pip install coremltools==9.0\nFalse\n")
+
+
+def test_a_coremltools_that_does_not_import_is_no_device(tmp_path: Path) -> None:
+    package(tmp_path)
+    (tmp_path / "coremltools/__init__.py").write_text("import a_module_that_is_not_there")
+    done = run(ATTEMPT, tmp_path)
+    wanted = "DeviceError coremltools cannot be imported: No module named 'a_module_that_is_not_there'\nFalse\n"
+    assert done.stdout == wanted, done
 
 
 @pytest.mark.skipif(importlib.util.find_spec("coremltools") is not None, reason="coremltools is installed")

@@ -1,6 +1,6 @@
 """Runs coremltools' own tests of neural networks against Pippin in the place of Apple's predictor.
 
-python tools/coremltools_suite.py [--quick | --update | PYTEST ARGUMENTS]
+python tools/coremltools_suite.py [--update] [--quick] [PYTEST ARGUMENTS]
 
 The tests are in coremltools' wheel; off a Mac they skip themselves. Here they run twice: with Pippin, and, those that
 passed, with a predictor that always fails. The second number says how many tests depend on an answer at all. What
@@ -142,13 +142,12 @@ def outcomes(which: str, arguments: Sequence[str], tests: Sequence[str]) -> tupl
 
 
 def main(arguments: list[str]) -> int:
-    """Both runs, the two numbers, and the comparison with what is expected."""
+    """Both runs, the two numbers, and the comparison with what is expected, or its update for the tests that ran."""
     if arguments[:1] == ["--run"]:
         return run(arguments[1], Path(arguments[2]), arguments[3:])
-    if arguments == ["--quick"]:
-        arguments = ["-m", "not slow"]
-    update = arguments == ["--update"]  # only all tests together make the list
-    arguments = [] if update else arguments
+    quick, update = "--quick" in arguments, "--update" in arguments
+    arguments = [argument for argument in arguments if argument not in ("--quick", "--update")]
+    arguments += ["-m", "not slow"] if quick else []
     ours, slow = outcomes("pippin", arguments, [str(folder() / f"{module}.py") for module in MODULES])
     passed = sorted(test for test, outcome in ours.items() if outcome == "passed")
     failed = sorted(test for test, outcome in ours.items() if outcome == "failed")
@@ -161,11 +160,12 @@ def main(arguments: list[str]) -> int:
     lines = [
         f"{'predicts' if test in needing else 'builds'}{' slow' if test in slow else ''} {test}" for test in passed
     ]
+    expected = EXPECTED.read_text(encoding="utf-8").splitlines() if EXPECTED.exists() else []
     if update:
-        EXPECTED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        others = [line for line in expected if line.rpartition(" ")[2] not in ours]
+        EXPECTED.write_text("\n".join(sorted(others + lines)) + "\n", encoding="utf-8")
         return int(bool(failed))
-    expected = EXPECTED.read_text(encoding="utf-8").splitlines()
-    if arguments == ["-m", "not slow"]:
+    if quick and len(arguments) == 2:
         expected = [line for line in expected if " slow " not in line]
     elif arguments:  # a part of the tests
         expected = [line for line in expected if line.rpartition(" ")[2] in ours]
@@ -174,7 +174,7 @@ def main(arguments: list[str]) -> int:
             print(f"{word}: {line}")
     for test in failed:
         print(f"failed: {test}")
-    return int(bool(failed) or lines != expected)
+    return int(bool(failed) or set(lines) != set(expected))
 
 
 if __name__ == "__main__":

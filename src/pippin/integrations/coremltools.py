@@ -193,6 +193,14 @@ def _has_native() -> bool:
     return importlib.machinery.PathFinder.find_spec(_NATIVE, list(found.submodule_search_locations)) is not None
 
 
+def _hookless() -> UnsupportedError:
+    version = getattr(sys.modules.get("coremltools"), "__version__", "of an unknown version")
+    return UnsupportedError(
+        f"coremltools {version} has no hook for a predictor (coremltools.models.model._MLModelProxy)",
+        hint="pip install coremltools==9.0",
+    )
+
+
 def install() -> None:
     """Makes ``coremltools.models.MLModel.predict`` answer with Pippin in this process, from now on.
 
@@ -200,20 +208,24 @@ def install() -> None:
     works for models that are made from then on. On a Mac it takes the place of Apple's predictor in the same way.
     A second call changes nothing.
 
-    Raises ``DeviceError`` if coremltools is not installed, ``UnsupportedError`` if its version has no such hook.
+    Raises ``DeviceError`` if coremltools is not installed or cannot be imported, ``UnsupportedError`` if its version
+    has no such hook.
     """
     native = _has_native()
     if not native and not isinstance(getattr(sys.modules.get(_NATIVE), "_MLModelProxy", None), type):
         sys.modules[_NATIVE] = _stand_in()
-    module = importlib.import_module("coremltools.models.model")
-    if not hasattr(module, "_MLModelProxy"):
-        version = getattr(sys.modules["coremltools"], "__version__", "of an unknown version")
+    try:
+        module = importlib.import_module("coremltools.models.model")
+        if not hasattr(module, "_MLModelProxy"):
+            raise _hookless()
+    except (ImportError, PippinError) as error:
         if not native:
-            del sys.modules[_NATIVE]
-        raise UnsupportedError(
-            f"coremltools {version} has no hook for a predictor (coremltools.models.model._MLModelProxy)",
-            hint="pip install coremltools==9.0",
-        )
+            sys.modules.pop(_NATIVE, None)
+        if isinstance(error, PippinError):
+            raise
+        if getattr(error, "name", "") == "coremltools.models.model":
+            raise _hookless() from None
+        raise DeviceError(f"coremltools cannot be imported: {error}") from error
     module.__dict__["_MLModelProxy"] = ModelProxy
     stand_in = sys.modules.get(_NATIVE)
     for name in _USERS if not native else ():
