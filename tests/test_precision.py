@@ -14,9 +14,9 @@ import pippin
 from cases import normal
 from make import network
 from pippin.analysis import precision, samples
-from pippin.analysis.rounding import EPSILON, LARGEST, is_exact, rounded
 from pippin.cli import cli
 from pippin.coreml.export import export
+from pippin.graph.rounding import EPSILON, LARGEST, is_exact, rounded
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = ROOT / "examples/digits.mlmodel"
@@ -102,6 +102,21 @@ def test_sums_inside_of_layers(kind: str, params: Any, value: float, reaches: bo
     assert effect.overflow == 0
     assert bool(effect.inside) == reaches
     assert bool(found.overflows()) == reaches
+
+
+@pytest.mark.parametrize("form", ["coreml", "onnx"])
+def test_weights_alone(form: str, tmp_path: Path) -> None:
+    weights, x = normal(8, 16), normal(16)
+    layers = [("innerProduct", {"inputChannels": 16, "outputChannels": 8, "weights": weights}, ["x"], ["y"])]
+    model = load(layers, [16], exact=False)
+    if form == "onnx":
+        export(model, tmp_path / "m.onnx")
+        model = pippin.load(tmp_path / "m.onnx")
+    found = precision.narrow(model, {"x": x}, "float16", weights_only=True)
+    wanted = rounded(weights, "float16") @ x
+    np.testing.assert_allclose(found.values["y"].reshape(-1), wanted, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(wanted, weights @ x, rtol=1e-5, atol=1e-6)
+    assert not is_exact(found.values["y"], "float16")
 
 
 def test_weights_that_vanish() -> None:

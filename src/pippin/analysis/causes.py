@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..coreml import tensors
 from ..errors import CheckError
+from ..graph.rounding import EPSILON, Precision, is_exact
 from .difference import difference, squeezed
 from .matching import permutations
-from .rounding import EPSILON, Precision, is_exact
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

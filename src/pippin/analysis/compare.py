@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..coreml import inner
 from ..errors import InputError, PippinError
+from ..graph.rounding import EPSILON, Precision, is_exact
 from ..onnx_model import OnnxModel
 from . import causes, matching, precision, samples, traces
 from .causes import Cause
 from .difference import TOLERANCE, Difference, difference
 from .matching import Pair
 from .precision import Narrow
-from .rounding import EPSILON, Precision, is_exact
 from .traces import Trace
 
 if TYPE_CHECKING:
@@ -118,13 +118,15 @@ def compare(
     tolerance: float = TOLERANCE,
     seed: int = 0,
     kind: Precision | None = None,
+    weights_only: bool = False,
     blobs: bool = True,
     name: str = "",
 ) -> Comparison:
     """Compares ``a`` with ``b``, which is the one to go by: another model, "reference", or recorded arrays by name.
 
     ``data``: inputs as ``a`` takes them; what is left out is taken from the recorded arrays if they have it, else made
-    up from ``seed``. ``kind`` also runs ``a`` with every blob rounded to that type; with ``b`` None that run is what
+    up from ``seed``. ``kind`` also runs ``a`` with every blob and weight rounded to that type (``weights_only``: the
+    weights alone); with ``b`` None that run is what
     ``a`` is compared with. ``blobs``: also what lies between. ``name`` is what to call recorded arrays.
 
     Allowed are ``tolerance`` + ``tolerance`` · |b| for outputs; for blobs ten times that share of the largest value.
@@ -134,7 +136,7 @@ def compare(
     first = traces.run(a, given)
     result = Comparison(first.what, name, tolerance)
     if kind is not None:
-        result.narrow = precision.narrow(a, given, kind, first)
+        result.narrow = precision.narrow(a, given, kind, first, weights_only=weights_only)
     second, other, other_data = _second(a, b, given, result, name)
     result.b = second.what
     pairs = matching.match(first, second)
@@ -188,7 +190,7 @@ def _second(
         if result.narrow is None:
             raise InputError("a comparison needs a second model, recorded arrays, the reference or a precision")
         values = result.narrow.values
-        what = f"{result.a} in {result.narrow.kind}"
+        what = f"{result.a}{', weights' if result.narrow.weights_only else ''} in {result.narrow.kind}"
         usual = traces.places(a) if not isinstance(a, OnnxModel) else {}
         return Trace(what, values, usual, list(result.narrow.outputs), list(a.inputs)), None, given
     if b == REFERENCE:

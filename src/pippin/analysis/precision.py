@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..graph.rounding import LARGEST, Precision, emit, rounded
 from ..onnx_model import OnnxModel
 from . import traces
 from .difference import Difference, difference
-from .rounding import LARGEST, Precision, emit, rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,9 +56,10 @@ class Lost:
 
 @dataclass
 class Narrow:
-    """A run in a narrow type beside one in float32."""
+    """A run in a narrow type, of weights alone if ``weights_only``, beside one in float32."""
 
     kind: Precision
+    weights_only: bool = False
     effects: list[Effect] = field(default_factory=list)
     weights: list[Lost] = field(default_factory=list)
     outputs: dict[str, Difference] = field(default_factory=dict)
@@ -76,28 +77,43 @@ class Narrow:
         """Plain data for JSON."""
         return {
             "precision": self.kind,
+            "weightsOnly": self.weights_only,
             "layers": [asdict(effect) for effect in self.effects],
             "weights": [asdict(lost) for lost in self.weights],
             "outputs": [entry.to_dict() for entry in self.outputs.values()],
         }
 
 
-def narrow(model: AnyModel, data: Mapping[str, Any], kind: Precision, full: traces.Trace | None = None) -> Narrow:
-    """Runs ``model`` with every blob and weight rounded to ``kind``; ``full``: its run in float32, if there is one."""
+def narrow(
+    model: AnyModel,
+    data: Mapping[str, Any],
+    kind: Precision,
+    full: traces.Trace | None = None,
+    *,
+    weights_only: bool = False,
+) -> Narrow:
+    """Runs ``model`` with every blob and weight rounded to ``kind``, or the weights alone.
+
+    ``full`` is its run in float32, if there is one.
+    """
     full = full or traces.run(model, data)
     hazards: dict[str, str] = {}
     if isinstance(model, OnnxModel):
-        before = traces.narrowed_onnx(model, data, kind)
+        before = traces.narrowed_onnx(model, data, kind, weights_only=weights_only)
         weights = traces.onnx_weights(model)
     else:
-        before = traces.changed(model, data, lambda g, value: emit(g, value, kind), lambda array: rounded(array, kind))
-        hazards = _hazards(model, full.values, LARGEST[kind])
+
+        def change(g: Any, value: Any) -> Any:
+            return value if weights_only else emit(g, value, kind)
+
+        before = traces.changed(model, data, change, lambda array: rounded(array, kind))
+        hazards = {} if weights_only else _hazards(model, full.values, LARGEST[kind])
         weights = _arrays(model)
-    result = Narrow(kind, weights=_weights(weights, kind))
+    result = Narrow(kind, weights_only, weights=_weights(weights, kind))
     for name, value in before.items():
         if name not in full.values:
             continue
-        after = rounded(value, kind)
+        after = value if weights_only else rounded(value, kind)
         result.values[name] = after
         result.effects.append(_effect(name, full, value, after, hazards.get(name, "")))
     for name in full.outputs:

@@ -14,8 +14,8 @@ from ..coreml import inner
 from ..coreml.draws import Draw
 from ..coreml.lower import place
 from ..coreml.lowering import Blob, Context
+from ..graph.rounding import ONNX, Precision, rounded
 from ..onnx_model import OnnxModel
-from .rounding import ONNX, Precision, rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -215,8 +215,11 @@ def onnx_weights(model: OnnxModel) -> Iterator[tuple[str, NDArray[Any]]]:
             yield tensor.name, onnx.numpy_helper.to_array(tensor, base_dir=folder)
 
 
-def narrowed_onnx(model: OnnxModel, data: Mapping[str, Any], kind: Precision) -> Arrays:
-    """Values of an ONNX graph before each is rounded to ``kind``; bodies are left as they are."""
+def narrowed_onnx(model: OnnxModel, data: Mapping[str, Any], kind: Precision, *, weights_only: bool = False) -> Arrays:
+    """Values of an ONNX graph before each is rounded to ``kind``; bodies are left as they are.
+
+    Constants are rounded first; ``weights_only``: nothing else is.
+    """
     import numpy as np
     import onnx
 
@@ -227,10 +230,10 @@ def narrowed_onnx(model: OnnxModel, data: Mapping[str, Any], kind: Precision) ->
     for tensor in variant.graph.initializer:
         if tensor.name in held:
             tensor.CopyFrom(held[tensor.name])
-    _reroute(variant.graph, {name: f"{name}/rounded" for name in names})
+    wanted = set() if weights_only else set(names)
+    _reroute(variant.graph, {name: f"{name}/rounded" for name in wanted})
     nodes = list(variant.graph.node)
     del variant.graph.node[:]
-    wanted = set(names)
     for node in nodes:
         variant.graph.node.append(node)
         for name in wanted.intersection(node.output):

@@ -20,14 +20,15 @@ RECORDED = {".npz", ".json"}
     help="Allowed difference of outputs, absolute and relative.")  # fmt: skip
 @click.option("--precision", type=click.Choice(["float16", "bfloat16"]),
     help="Also run MODEL with every blob rounded so, and say whether that explains the difference.")  # fmt: skip
+@click.option("--weights-only", is_flag=True, help="Of --precision: round the weights, not the blobs.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For inputs that are not given.")
 @click.option("--outputs-only", is_flag=True, help="Do not look at what lies between.")
 @click.option("--all", "everything", is_flag=True, help="Show every blob, not only those around the departure.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.pass_context
 def command(
-    context: click.Context, model: str, words: tuple[str, ...], tolerance: float, precision: Any, seed: int,
-    outputs_only: bool, everything: bool, as_json: bool,
+    context: click.Context, model: str, words: tuple[str, ...], tolerance: float, precision: Any, weights_only: bool,
+    seed: int, outputs_only: bool, everything: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Compares MODEL with OTHER: outputs, then every pair of blobs, the first layer that departs and the likely cause.
 
@@ -58,9 +59,12 @@ def command(
             for key, entry in net.inputs.items()
         }
         data = parse(values, inputs, example(model, inputs))
+    if weights_only and precision is None:
+        raise click.UsageError("--weights-only belongs to --precision")
     found = compare.compare(
-        net, second, data, tolerance=tolerance, seed=seed, kind=precision, blobs=not outputs_only, name=name
-    )
+        net, second, data, tolerance=tolerance, seed=seed, kind=precision, weights_only=weights_only,
+        blobs=not outputs_only, name=name,
+    )  # fmt: skip
     if as_json:
         click.echo(json.dumps(found.to_dict()))
     else:

@@ -69,7 +69,7 @@ def _departure(found: Departure) -> list[str]:
 
 
 def _narrow(found: Narrow) -> list[str]:
-    lines = [f"with every blob and weight in {found.kind}:"]
+    lines = [f"with every {'' if found.weights_only else 'blob and '}weight in {found.kind}:"]
     rows = [
         (effect.place, f"{effect.absolute:.2e}", f"{effect.share:.1e}", effect.overflow or "", effect.underflow or "")
         for effect in found.worst()
