@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import ReadError
+from .errors import ReadError, UnsupportedError
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -37,15 +37,23 @@ def load(
 
     ``threads``: threads of the network's own pool (default: all cores). ``custom_layers``: functions by class name, for
     this model only. ``strict``: refuse every error that ``pippin.check`` finds, not just what cannot run.
-    ``mmap``: map the file instead of reading it, for files that nobody rewrites. ONNX files heed ``threads`` alone.
+    ``mmap``: map the file instead of reading it, for files that nobody rewrites. ONNX files take ``threads`` alone.
 
     Raises ``ReadError`` for what is no model, ``UnsupportedError`` for what Pippin does not run, ``CheckError`` for a
     model that contradicts the format.
     """
+    others: dict[str, Any] = {
+        "device": device,
+        "precision": precision,
+        "custom_layers": custom_layers,
+        "strict": strict,
+    }
+    others |= {"max_memory": max_memory, "mmap": mmap}
     held = (str, os.PathLike, bytes, bytearray, memoryview)
     if isinstance(source, held) and is_onnx(source):
         from . import onnx_model
 
+        _only_threads(others)
         return onnx_model.load(source, threads=threads)
     if not isinstance(source, held) and hasattr(source, "read"):
         name = str(getattr(source, "name", "") or "model")
@@ -53,6 +61,7 @@ def load(
         if isinstance(content, bytes) and _looks_like_onnx(memoryview(content)):
             from . import onnx_model
 
+            _only_threads(others)
             return onnx_model.load(content, threads=threads, name=Path(name).name)
         source = _Named(content, name)  # type: ignore[assignment]
     from .coreml import model
@@ -67,6 +76,12 @@ def load(
         max_memory=max_memory,
         mmap=mmap,
     )
+
+
+def _only_threads(options: Mapping[str, Any]) -> None:
+    asked = [name for name, value in options.items() if value not in (None, False, "cpu", "float32") and value != {}]
+    if asked:
+        raise UnsupportedError(f"{asked[0]} is for Core ML models; an ONNX model takes threads alone")
 
 
 class _Named:

@@ -14,8 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .coreml.features import Feature, Flexibility, ImageInput, to_picture
+from .coreml.features import Feature, Flexibility, ImageInput, items, to_picture
 from .errors import InputError, PippinError, ReadError, UnsupportedError
+from .runtime import limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +48,8 @@ def load(
             data = path.read_bytes()
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", where=str(source)) from None
+        except ValueError as error:  # a zero in the path
+            raise ReadError(f"cannot be read: {error}", where=repr(str(source))) from None
     else:
         data = bytes(source)
     try:
@@ -66,7 +69,7 @@ class OnnxModel:
     def __init__(
         self, proto: Any, *, name: str = "model.onnx", path: Path | None = None, threads: int | None = None
     ) -> None:
-        self.proto, self.name, self.threads = proto, name, threads
+        self.proto, self.name, self.threads = proto, name, limits.threads(threads)
         self.path = path.resolve() if path is not None else None
         self.metadata = {entry.key: entry.value for entry in proto.metadata_props}
         self.custom_layers = {}
@@ -156,8 +159,9 @@ class OnnxModel:
 
         Raises ``InputError``, ``RunError`` or ``errors.TimeoutError``.
         """
+        timeout = limits.seconds(timeout)
         if not isinstance(data, Mapping):
-            return [self.predict(item, timeout) for item in data]
+            return [self.predict(item, timeout) for item in items(data)]
         return self.decode(self.run(data, timeout=timeout))
 
     def run(self, data: Mapping[str, Any], *, timeout: float | None = None) -> Blobs:

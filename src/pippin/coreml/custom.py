@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import CheckError, PippinError, RunError, UnsupportedError
+from ..errors import CheckError, InputError, PippinError, RunError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,6 +123,17 @@ def custom_layer(
         return function
 
     return decorate
+
+
+def checked(own: Any) -> None:
+    """Refuses what is no mapping from class names to functions, with an ``InputError``."""
+    if own is None:
+        return
+    if not isinstance(own, Mapping):
+        raise InputError(f"custom_layers must be a dict of functions by class name, got {type(own).__name__}")
+    for name, function in own.items():
+        if not isinstance(function, CustomLayer) and not callable(function):
+            raise InputError(f"custom_layers[{name!r}] must be a function, got {type(function).__name__}")
 
 
 def find(params: Parameters, own: Mapping[str, Any]) -> CustomLayer:

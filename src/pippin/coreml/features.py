@@ -6,7 +6,8 @@ Sources: FeatureTypes of the format; NeuralNetworkMultiArrayShapeMapping and Neu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 ARRAY_DTYPES = {65552: "float16", 65568: "float32", 65600: "float64", 131080: "int8", 131104: "int32"}
 COLORS = {10: "GRAYSCALE", 20: "RGB", 30: "BGR", 40: "GRAYSCALE_FLOAT16"}
+_ORIENTATION = 0x0112
+"""The EXIF tag that says how a camera was held."""
 _KINDS = {
     "int64Type": "int64",
     "doubleType": "double",
@@ -225,10 +228,19 @@ class ArrayInput:
             return True
         return all(w in (s, 0) for s, w in zip(inner, wanted, strict=True))
 
+    def sized(self, shape: Any = None) -> tuple[int, ...]:
+        """The shape of the blob for a multi-array of ``shape`` (default: as declared)."""
+        sizes = self._shape if shape is None or shape is self._shape else self.checked(_sizes(shape, self.feature))
+        return self._blob_shape(sizes) if self.rank5 else sizes
+
     def blob(self, array: NDArray[np.float32]) -> NDArray[np.float32]:
         """Maps an array to the legacy form: [C] or [C,H,W], with batch or sequence and batch in front."""
-        shape = array.shape
-        if array.ndim == 5:
+        return array.reshape(self._blob_shape(array.shape))
+
+    def _blob_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        lead: tuple[int, ...]
+        inner: tuple[int, ...]
+        if len(shape) == 5:
             lead, inner = shape[:2], shape[2:]
         else:
             declared = len(self._shape)
@@ -236,9 +248,7 @@ class ArrayInput:
             lead = shape[: len(shape) - len(inner)]
             inner = (*inner, 1, 1) if len(inner) == 1 else (1,) * (3 - len(inner)) + tuple(inner)
             lead = (1,) * (2 - len(lead)) + tuple(lead)
-        if lead[0] == 1:
-            return array.reshape(lead[1], *inner)
-        return array.reshape(*lead, *inner)
+        return (lead[1], *inner) if lead[0] == 1 else (*lead, *inner)
 
     def _numeric(self, value: Any) -> NDArray[np.float32]:
         import numpy as np
@@ -247,10 +257,12 @@ class ArrayInput:
             array = np.asarray(value)
             if array.dtype.kind not in "fiub":
                 raise TypeError
-            return np.ascontiguousarray(array, np.float32)
+            with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
+                return np.asarray(array, np.float32, order="C")
         except (TypeError, ValueError):
+            got = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
             raise InputError(
-                f"the value must be an array of numbers, got {type(value).__name__}",
+                f"the value must be an array of numbers, got {got}",
                 where=f"input {self.feature.name!r}",
                 hint=f"the model wants {self.feature}",
             ) from None
@@ -261,6 +273,31 @@ class ArrayInput:
 
         array = np.full(self._shape, self.feature.default or 0.0, np.float32)
         return self.blob(array) if self.rank5 else array
+
+
+def items(data: Any) -> list[Mapping[str, Any]]:
+    """The elements of a list of inputs. Raises ``InputError`` for what is no dict of values and no list of such."""
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
+        data = list(data)
+        wrong = [item for item in data if not isinstance(item, Mapping)]
+        if not wrong:
+            return data
+        raise InputError(f"each element of the list must be a dict of values by input name, got {_kind(wrong[0])}")
+    raise InputError(f"the inputs must be a dict of values by input name, or a list of such, got {_kind(data)}")
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def _sizes(shape: Any, feature: Feature) -> tuple[int, ...]:
+    """A shape that a caller wrote, as integers."""
+    try:
+        return tuple(operator.index(size) for size in shape)
+    except TypeError:
+        raise InputError(
+            f"the shape must be a sequence of integers, got {shape!r}", where=f"input {feature.name!r}"
+        ) from None
 
 
 def _transposed(shape: Sequence[int], wanted: Sequence[int]) -> str:
@@ -285,21 +322,32 @@ class ImageInput:
         import numpy as np
 
         pixels = self._pixels(value)
-        height, width = pixels.shape[:2]
         feature = self.feature
-        if (width, height) != feature.size and not (feature.flexible and feature.flexible.allows((width, height))):
-            assert feature.size is not None
-            wanted = str(feature.flexible) if feature.flexible else f"{feature.size[0]}x{feature.size[1]}"
-            raise InputError(
-                f"the picture must have the size (width x height) {wanted}, got {width}x{height}",
-                where=f"input {feature.name!r}",
-                hint="resize it first: picture.resize(size), or --resize on the command line",
-            )
         if pixels.ndim == 2:
             return np.ascontiguousarray(pixels[None, None], np.float32)
         if feature.color == "BGR":
             pixels = pixels[:, :, ::-1]
         return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], np.float32)
+
+    def sized(self, size: Any = None) -> tuple[int, ...]:
+        """The shape of the blob for a picture of ``size`` (width, height; default: as declared)."""
+        sizes = self.feature.size if size is None else self.checked(_sizes(size, self.feature))
+        assert sizes is not None
+        channels = 1 if self.feature.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
+        return (1, channels, sizes[1], sizes[0])
+
+    def checked(self, size: tuple[int, ...]) -> tuple[int, ...]:
+        """``size`` (width, height), if a picture may have it; raises ``InputError`` if not."""
+        feature = self.feature
+        if size == feature.size or (feature.flexible and feature.flexible.allows(size)):
+            return size
+        assert feature.size is not None
+        wanted = str(feature.flexible) if feature.flexible else f"{feature.size[0]}x{feature.size[1]}"
+        raise InputError(
+            f"the picture must have the size (width x height) {wanted}, got {'x'.join(map(str, size))}",
+            where=f"input {feature.name!r}",
+            hint="resize it first: picture.resize(size), or --resize on the command line",
+        )
 
     def _pixels(self, value: Any) -> NDArray[Any]:
         import numpy as np
@@ -314,20 +362,19 @@ class ImageInput:
                     where=f"input {self.feature.name!r}",
                     hint=_transposed_picture(value, gray),
                 )
+            self.checked((value.shape[1], value.shape[0]))
             return value.reshape(value.shape[:2]) if gray else value
-        picture = open_picture(value, f"input {self.feature.name!r}")
+        # the size is looked at before the pixels are decoded
+        picture = open_picture(value, f"input {self.feature.name!r}", self.checked)
         if self.feature.color == "GRAYSCALE_FLOAT16" and picture.mode == "F":
             return np.asarray(picture, np.float32)
-        return np.asarray(picture.convert("L" if gray else "RGB"))
+        return np.asarray(converted(picture, "L" if gray else "RGB", f"input {self.feature.name!r}"))
 
     def missing(self) -> NDArray[np.float32]:
         """The blob of an optional picture that is left out: black."""
         import numpy as np
 
-        assert self.feature.size is not None
-        width, height = self.feature.size
-        channels = 1 if self.feature.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
-        return np.zeros((1, channels, height, width), np.float32)
+        return np.zeros(self.sized(), np.float32)
 
 
 def _transposed_picture(value: Any, gray: bool) -> str:
@@ -335,28 +382,78 @@ def _transposed_picture(value: Any, gray: bool) -> str:
         return "drop the alpha channel: array[:, :, :3]"
     if value.ndim == 3 and value.shape[0] in (1, 3):
         return "channels come last: array.transpose(1, 2, 0)"
+    if value.dtype.kind == "b":
+        return "levels are 0 to 255: array * 255.0"
     return "convert it to gray first" if gray and value.ndim == 3 else ""
 
 
-def open_picture(value: Any, where: str) -> Any:
-    """``value`` as a PIL image: an image itself, a path or a binary file object."""
-    from PIL import Image
+def open_picture(value: Any, where: str, look: Callable[[tuple[int, ...]], Any] | None = None) -> Any:
+    """``value`` as a PIL image: an image itself, a path or a binary file object.
+
+    A picture from a file is turned as its EXIF orientation says, as people see it. ``look`` may refuse its size, before
+    its pixels are decoded.
+    """
+    from PIL import Image, ImageOps
 
     if isinstance(value, Image.Image):
+        if look is not None:
+            look(value.size)
         return value
     if isinstance(value, (bytes, int, float, Mapping, Sequence)) and not isinstance(value, str):
         raise InputError(
             f"a picture is wanted: a PIL image, a path or an array, got {type(value).__name__}", where=where
         )
     try:
-        picture = Image.open(value)
+        picture: Any = Image.open(value)
+        if look is not None:
+            _early(picture, look)
         picture.load()
-        return picture
-    except Image.DecompressionBombError as error:
-        raise InputError(f"the picture is too large: {error}", where=where) from None
+        turned = picture.getexif().get(_ORIENTATION, 1) in range(2, 9)
+    except InputError:
+        raise
+    except Image.DecompressionBombError:
+        limit = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise InputError(f"the picture is too large: it has more than {limit:,} pixels", where=where) from None
     except (OSError, ValueError, SyntaxError, AttributeError, TypeError) as error:
         reason = f"{value}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"the picture cannot be read: {reason}", where=where) from None
+    if turned:
+        picture = ImageOps.exif_transpose(picture)
+    if look is not None:
+        look(picture.size)
+    return picture
+
+
+def _early(picture: Any, look: Callable[[tuple[int, ...]], Any]) -> None:
+    """Lets ``look`` refuse a picture that fits neither as it is nor turned."""
+    try:
+        look(picture.size)
+    except InputError:
+        try:
+            look(picture.size[::-1])
+        except InputError:
+            picture.close()
+        else:
+            return
+        raise
+
+
+def converted(picture: Any, mode: str, where: str) -> Any:
+    """A PIL image in another mode. 16-bit levels become 8-bit ones; what is transparent keeps its colour."""
+    import numpy as np
+    from PIL import Image
+
+    if picture.mode.startswith("I;16"):
+        levels = np.asarray(picture, np.uint32)
+        picture = Image.fromarray(((levels * 255 + 32767) // 65535).astype(np.uint8))
+    elif picture.mode in ("I", "F") and not all(0 <= level <= 255 for level in picture.getextrema()):
+        raise InputError(
+            f"a picture of mode {picture.mode} must have levels from 0 to 255, got {picture.getextrema()}", where=where
+        )
+    try:
+        return picture.convert(mode)
+    except ValueError as error:
+        raise InputError(f"a picture of mode {picture.mode} cannot be used: {error}", where=where) from None
 
 
 def to_picture(blob: NDArray[np.float32], feature: Feature) -> Any:

@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from ..errors import CheckError, InputError, PippinError, UnsupportedError
-from ..runtime import devices
+from ..runtime import devices, limits
 from ..runtime.memory import Estimate, estimate
 from ..runtime.plans import Plans
-from . import answers, batch, preprocess
-from .features import ArrayInput, Feature, ImageInput, feature
+from . import answers, batch, custom, preprocess
+from .features import ArrayInput, Feature, ImageInput, feature, items
 from .read import Document, Source, read
 from .state import State
 from .state import pairs as state_pairs
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..graph.ir import Graph
+    from ..graph.rounding import Precision
     from ..runtime.pieces import Pieces
     from ..runtime.session import Session
     from .draws import Draw
@@ -85,7 +86,8 @@ def load(
 
     ``threads``: threads of the network's own pool (default: all cores). ``custom_layers``: functions by class name, for
     this model only. ``strict``: refuse every error that ``pippin.check`` finds, not just what cannot run.
-    ``mmap``: map the file instead of reading it, for files that nobody rewrites.
+    ``mmap``: map the file instead of reading it, for files that nobody rewrites. ``precision``: "float16" or "bfloat16"
+    to answer as a device that stores every blob and weight so (no faster here); None or "float32" for single precision.
 
     Raises ``ReadError`` for what is no model, ``UnsupportedError`` for what Pippin does not run, ``CheckError`` for a
     model that contradicts the format.
@@ -116,8 +118,12 @@ class Model:
         strict: bool = False,
         max_memory: int | None = None,
     ) -> None:
+        from . import narrow
+
         self._document = document
-        self._options = Options(device, threads, precision, custom_layers, max_memory)
+        self._precision = narrow.precision(precision)
+        custom.checked(custom_layers)
+        self._options = Options(device, limits.threads(threads), precision, custom_layers, limits.memory(max_memory))
         self._network = document.network
         self._weights = Weights(document.views)
         try:
@@ -252,11 +258,16 @@ class Model:
         sequence.
         Raises ``InputError``, ``RunError`` or ``errors.TimeoutError``.
         """
+        if timeout is not None:
+            timeout = limits.seconds(timeout)
         if not isinstance(data, Mapping):
+            data = items(data)
             if state is not None or len(data) < 2 or self._unbatched:
                 return [self.predict(item, timeout, state=state) for item in data]
             return batch.predict(self, [self.feeds(item) for item in data], timeout)
         if state is not None:
+            if not isinstance(state, State):
+                raise InputError(f"state must come from new_state(), got {type(state).__name__}")
             answer = self.answer(self.feeds({**state.values, **data}), timeout)
             state.update(answer)
             return answer
@@ -338,7 +349,7 @@ class Model:
     def _missing(self, name: str, data: Mapping[str, Any]) -> InputError:
         import difflib
 
-        others = [key for key in data if key not in self.inputs]
+        others = [str(key) for key in data if key not in self.inputs]
         near = difflib.get_close_matches(name, others, 1, 0.5) or others[:1]
         hint = f"did you mean {name!r} where you gave {near[0]!r}?" if near else ""
         return InputError(f"the value is missing; the model wants {self._wants()}", where=f"input {name!r}", hint=hint)
@@ -357,7 +368,7 @@ class Model:
 
     def default_shapes(self) -> tuple[tuple[int, ...], ...] | None:
         """The blob shapes of the declared default sizes; None where a size of 0 leaves it open."""
-        shapes = []
+        shapes: list[tuple[int, ...]] = []
         for name, encode in self._encoders.items():
             entry = self.inputs[name]
             if isinstance(encode, ImageInput):
@@ -370,7 +381,7 @@ class Model:
                 return None
             if math.prod(declared) > 1 << 33:
                 raise CheckError(f"input {name!r} declares {math.prod(declared):,} elements, more than can be run")
-            shapes.append(encode.blob(_Shape(declared)).shape if self.rank5_arrays else declared)  # type: ignore[arg-type]
+            shapes.append(encode.sized(declared))
         return tuple(shapes)
 
     def graph(
@@ -402,8 +413,13 @@ class Model:
         return shapes
 
     def _lower(
-        self, shapes: Sequence[Sequence[Dim]], preprocessing: bool, draws: list[Draw] | None = None
+        self,
+        shapes: Sequence[Sequence[Dim]],
+        preprocessing: bool,
+        draws: list[Draw] | None = None,
+        precision: Precision | None = None,
     ) -> tuple[Any, list[tuple[str, Any]], Any]:
+        from . import narrow
         from .lower import lower
 
         def prepare(g: Any, name: str, value: Any) -> Any:
@@ -412,13 +428,14 @@ class Model:
 
         g, lowerer = lower(
             self._network,
-            self._weights,
+            narrow.NarrowWeights(self._document.views, precision) if precision else self._weights,
             dict(zip(self._encoders, shapes, strict=True)),
             rank5=self.legacy,
             custom=self._options.custom_layers,
             prepare=prepare,
             outputs=self.blob_outputs(),
             feeds=draws,
+            finish=narrow.finish(precision) if precision else None,
         )
         outputs = []
         for name in self.blob_outputs():
@@ -461,7 +478,7 @@ class Model:
         from ..graph import passes
 
         draws: list[Draw] = []
-        g, outputs, lowerer = self._lower(shapes, True, draws)
+        g, outputs, lowerer = self._lower(shapes, True, draws, self._precision)
         if shapes and shapes[0] and shapes[0][0] == "batch" and not batch.fits([v for _, v in outputs], "batch"):
             raise UnsupportedError("an output has no batch axis of its own")
         decode: list[Callable[[Any], Any]] = []
@@ -511,19 +528,18 @@ class Model:
 
     # -- life --------------------------------------------------------------------------------------------------------
 
-    def warm_up(self, shapes: Sequence[Mapping[str, Sequence[int]]] = ()) -> Self:
-        """Compiles the plans for ``shapes`` (each a dict of multi-array shapes or picture sizes by input name)."""
+    def warm_up(self, shapes: Mapping[str, Sequence[int]] | Sequence[Mapping[str, Sequence[int]]] = ()) -> Self:
+        """Compiles the plans for ``shapes`` (each a dict of multi-array shapes or picture sizes by input name).
+
+        Inputs that are left out have their declared size. Raises ``InputError`` for shapes that do not fit the model.
+        """
+        if isinstance(shapes, Mapping):
+            shapes = [shapes]
         for entry in shapes:
-            blobs = []
-            for name, encode in self._encoders.items():
-                shape = tuple(entry.get(name) or self.inputs[name].shape or self.inputs[name].size or ())
-                if isinstance(encode, ImageInput):
-                    channels = 1 if encode.feature.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
-                    blobs.append((1, channels, shape[1], shape[0]))
-                else:
-                    shape = encode.checked(shape)
-                    blobs.append(encode.blob(_Shape(shape)).shape if self.rank5_arrays else shape)  # type: ignore[arg-type]
-            self._plans.get(tuple(blobs))
+            extra = [key for key in entry if key not in self._encoders]
+            if self._closed or extra:
+                self._refuse(entry)
+            self._plans.get(tuple(encode.sized(entry.get(name)) for name, encode in self._encoders.items()))
         return self
 
     def close(self) -> None:
@@ -552,17 +568,6 @@ class Model:
         inputs = ", ".join(f"{name}: {entry}" for name, entry in self.inputs.items())
         outputs = ", ".join(f"{name}: {entry}" for name, entry in self.outputs.items())
         return f"<pippin.Model {self._document.name!r} ({inputs}) -> ({outputs})>"
-
-
-class _Shape:
-    """Stands for an array where only its shape is asked for."""
-
-    def __init__(self, shape: Sequence[int]) -> None:
-        self.shape = tuple(shape)
-        self.ndim = len(self.shape)
-
-    def reshape(self, *shape: int) -> _Shape:
-        return _Shape(shape)
 
 
 def _unpickle(data: bytes, name: str, options: Options) -> Model:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InputError
-from .features import Feature, open_picture
+from .features import Feature, converted, open_picture
 
 RULES = {
     "crop": "scale until the shorter side fits, cut the middle out of the longer one (what Vision does by default)",
@@ -24,10 +24,11 @@ def fitted(picture: Any, feature: Feature, rule: str) -> Any:
 
     if rule not in RULES:
         raise InputError(f"the resize rule must be one of {', '.join(RULES)}, got {rule!r}")
-    image = open_picture(picture, f"input {feature.name!r}")
+    where = f"input {feature.name!r}"
+    image = open_picture(picture, where)
     assert feature.size is not None
     if image.mode not in ("L", "RGB", "F"):
-        image = image.convert("L" if (feature.color or "").startswith("GRAY") else "RGB")
+        image = converted(image, "L" if (feature.color or "").startswith("GRAY") else "RGB", where)
     if image.size == feature.size:
         return image
     how = Image.Resampling.BILINEAR

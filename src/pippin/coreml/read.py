@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -85,6 +86,8 @@ def read(source: Source, *, mmap: bool = False) -> Document:
         name = path.name or str(path)
         try:
             path = _locate(path)
+            if path.exists() and stat.S_IFMT(path.stat().st_mode) in (stat.S_IFCHR, stat.S_IFBLK):
+                raise ReadError("a device is no file of a model")
             noted = Backing.note(path)
             data = _map(path) if mmap else memoryview(path.read_bytes())
             backing = Backing(*noted, data, mmap)
@@ -92,6 +95,8 @@ def read(source: Source, *, mmap: bool = False) -> Document:
             raise error.at(name) from None
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", where=str(source)) from None
+        except ValueError as error:  # a zero in the path
+            raise ReadError(f"cannot be read: {error}", where=repr(str(source))) from None
     elif isinstance(source, (bytes, bytearray, memoryview)):
         data = memoryview(source).cast("B") if not isinstance(source, bytearray) else memoryview(bytes(source))
     elif hasattr(source, "read"):
@@ -154,6 +159,12 @@ def _refuse_lookalikes(data: memoryview) -> None:
         raise ReadError(
             f"the file holds text ({head.strip().decode()[:60]!r}), not a model",
             hint="it looks like a symbolic link that was stored as a file",
+        )
+    if head.isascii() and all(byte >= 32 or byte in b"\t\n\r\f" for byte in head):
+        page = head.lstrip()[:1] == b"<"
+        raise ReadError(
+            f"the file holds text ({' '.join(head.decode().split())[:60]!r}), not a model",
+            hint="a web page was saved in place of the file" if page else "",
         )
 
 

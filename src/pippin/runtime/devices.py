@@ -31,6 +31,8 @@ def providers(device: str) -> list[str]:
 
     Raises ``DeviceError`` with the devices that there are.
     """
+    if not isinstance(device, str):
+        raise DeviceError(f"a device is named by a string, got {device!r}; there is {', '.join(available())}")
     name = device.lower()
     offered = ["cpu"] if name == "cpu" else available()
     if name not in offered:
