@@ -88,6 +88,7 @@ class Connection:
         self._stale: list[tuple[int, int, int]] = []
         self._attaching = threading.Lock()
         self._closed = False
+        weakref.finalize(self, _close, self._idle)
         lane = self._dial()
         self._room = threading.BoundedSemaphore(max(1, self._requests - 1))  # one is left for Cancel
         self._idle.append(lane)
@@ -96,9 +97,7 @@ class Connection:
         """Ends all connections; the service lets go of everything that this client had there."""
         self._closed = True
         with self._lock:
-            idle, self._idle = self._idle, []
-        for lane in idle:
-            lane.sock.close()
+            _close(self._idle)
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -222,18 +221,14 @@ class Connection:
     def _drop(self, lane: Lane) -> None:
         lane.sock.close()
         with self._lock:
-            # its neighbours broke with it, as a rule
-            idle, self._idle = self._idle, []
-        for other in idle:
-            other.sock.close()
+            _close(self._idle)  # its neighbours broke with it, as a rule
         self._room.release()
 
     def _forked(self) -> None:
         """The parent's connections stay the parent's."""
         self._lock = threading.RLock()
-        for lane in self._idle:
-            lane.sock.close()
-        self._idle, self._token, self._process = [], b"", os.getpid()
+        _close(self._idle)
+        self._token, self._process = b"", os.getpid()
         self._room = threading.BoundedSemaphore(max(1, self._requests - 1))
 
     def _dial(self) -> Lane:
@@ -398,6 +393,11 @@ class Connection:
                 raise
             except NnrtError:
                 continue
+
+
+def _close(lanes: list[Lane]) -> None:
+    while lanes:
+        lanes.pop().sock.close()
 
 
 def file_key(fd: int) -> tuple[int, int, int]:

@@ -128,7 +128,7 @@ class Lane:
 
     def _broken(self, reason: str, error: Exception) -> None:
         self.server.metrics.count("broken_total", (("reason", reason),))
-        log.warning("process %d: %s", self.process, error)
+        self.server.complain("process %d: %s", self.process, error)
 
     def _hello(self) -> bool:
         try:

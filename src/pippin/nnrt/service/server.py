@@ -87,6 +87,7 @@ class Server:
         self._threads: list[threading.Thread] = []
         self._listener: socket.socket | None = None
         self._poll: Any = None
+        self._complained = -1.0
 
     # -- life --------------------------------------------------------------------------------------------------------
 
@@ -196,7 +197,7 @@ class Server:
         process, user, _ = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
         if user not in self.allow:
             self.metrics.count("refused_total", (("reason", "user"),))
-            log.warning("user %d (process %d) is not on the list", user, process)
+            self.complain("user %d (process %d) is not on the list", user, process)
             refuse(sock, NnrtError(C.PERMISSION_DENIED, f"user {user} may not use this service"))
             return
         with self.lock:
@@ -264,6 +265,13 @@ class Server:
             self._poll.unregister(lane.number)
         if ended is not None:
             ended.close()
+
+    def complain(self, text: str, *values: object) -> None:
+        """Logs what a client did wrong, at most once a second: a flood of it must not fill the disk."""
+        now = time.monotonic()
+        if now - self._complained > 1.0:
+            self._complained = now
+            log.warning(text, *values)
 
     # -- what it tells of itself -------------------------------------------------------------------------------------
 
