@@ -402,3 +402,14 @@ def test_another_default_size() -> None:
     assert edit.load().predict({"image": picture(10, 5)})["y"].shape == (3, 10, 20)
     assert edit.load().outputs["y"].shape == (3, 10, 20)
     assert edit.check().ok
+
+
+def test_a_mean_image_pins_the_size() -> None:
+    model = picture_network(IDENTITY)
+    model.neuralNetwork.preprocessing.add(featureName="image").meanImage.meanImage.extend([1.0] * 36)
+    edit = editor(model)
+    with pytest.raises(CheckError, match="the mean image pins the size"):
+        edit.set_size("image", (8, 6))
+    with pytest.raises(CheckError, match="the mean image pins the size"):
+        edit.set_flexible("image", ranges=[(2, 8), (2, 8)])
+    assert edit.remove_preprocessing("image").set_size("image", (8, 6)).check().ok

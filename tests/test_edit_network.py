@@ -334,3 +334,12 @@ def test_taking_a_network_out_of_a_pipeline() -> None:
     with pytest.raises(UnsupportedError) as caught:
         editor(pipeline()).prune()
     assert "--take" in caught.value.hint
+
+
+def test_a_part_that_depends_on_no_input() -> None:
+    layers = [
+        ("loadConstantND", {"shape": [2], "data": [1.0, 2.0]}, [], ["c"]),
+        ("addBroadcastable", {}, ["x", "c"], ["y"]),
+    ]
+    with pytest.raises(InputError, match="depends on no input"):
+        editor(network(layers, {"x": [2]}, ["y"])).cut("c")

@@ -297,3 +297,9 @@ def test_pictures_are_compared_in_levels() -> None:
 
     assert edit.prove().ok
     assert not edit.apply(brighter).prove().ok
+
+
+def test_the_same_model_is_the_same_file() -> None:
+    """Maps have no order of their own."""
+    edit = pippin.edit(DIGITS).set_metadata({f"key {n}": str(n) for n in range(50)})
+    assert pippin.edit(edit.to_bytes()).to_bytes() == edit.to_bytes()

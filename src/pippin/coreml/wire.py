@@ -219,7 +219,8 @@ class _Cutter:
 
 def splice(message: Any, views: list[View]) -> Iterator[bytes | memoryview]:
     """The pieces of the serialised ``message`` with the weights of ``views`` back in their places."""
-    data = memoryview(message.SerializeToString())
+    # deterministic: maps in the order of their keys, so that the same model is the same file
+    data = memoryview(message.SerializeToString(deterministic=True))
     pieces, _ = _Splicer(data, views).message(0, len(data), _plan(message.DESCRIPTOR.name))
     yield from pieces
 

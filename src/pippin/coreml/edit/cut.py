@@ -179,7 +179,9 @@ def cut(document: Document, outputs: Sequence[str] = (), inputs: Sequence[str] =
     remove_layers(network, sorted(set(range(len(network.layers))) - set(kept)))
     for name in inputs:
         _unwrite(document, network, name)
-    lost = _drop_inputs(document, network, inputs)
+    lost = _drop_inputs(document, network)
+    if not description.input and not new:
+        raise InputError("what would be left depends on no input")
     _map_inputs(document, network, new)
     pin(document, probabilities)
     if not network.layers:
@@ -294,7 +296,7 @@ def _unwrite(document: Document, network: Any, name: str) -> None:
                     layer.output[index] = other
 
 
-def _drop_inputs(document: Document, network: Any, inputs: Sequence[str]) -> set[str]:
+def _drop_inputs(document: Document, network: Any) -> set[str]:
     """Removes the model's inputs that no layer reads any more, with their preprocessing."""
     read = {name for _, _, layer in layers_of(network) for name in layer.input}
     description = document.model.description

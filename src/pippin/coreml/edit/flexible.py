@@ -9,6 +9,7 @@ from ...errors import CheckError, InputError, PippinError, UnsupportedError
 from ..check import versions
 from ..features import Feature, feature
 from ..read import Document
+from .preprocessing import entries_of
 from .step import Step, feature_of, need_version, network_of
 
 Range = tuple[int, int | None]
@@ -40,6 +41,7 @@ def set_flexible(
         raise InputError(f"the shapes must have {len(usual)} sizes each, the default {list(usual)} among them")
     if any(size < 1 for shape in shapes for size in shape):
         raise InputError("sizes must be positive")
+    _unpinned(document, entry)
     _set(document, name, ranges, shapes)
     need_version(document, versions.FLEXIBLE_SHAPES)
     _follow(document)
@@ -82,6 +84,7 @@ def set_size(document: Document, name: str, size: Sequence[int]) -> Step:
         )
     if entry.flexible and not entry.flexible.allows(size):
         raise InputError(f"{list(size)} is not among the sizes of {name!r}: {entry.flexible}")
+    _unpinned(document, entry)
     before = _outputs(document, {})
     for message in _messages(document, name):
         if entry.kind == "image":
@@ -123,6 +126,17 @@ def _valid_ranges(entry: Feature, usual: Sequence[int], ranges: Sequence[Range])
                 f" {low} to {high}",
                 hint="set another default first: set_size(...), --set-size",
             )
+
+
+def _unpinned(document: Document, entry: Feature) -> None:
+    """Raises where a mean image pins the size of a picture."""
+    if entry.kind != "image":
+        return
+    if any(m.WhichOneof("preprocessor") == "meanImage" for m in entries_of(document, entry.name)):
+        raise CheckError(
+            f"the mean image pins the size of {entry.name!r}",
+            hint="set another preprocessing first: set_preprocessing(...), --set-preprocessing",
+        )
 
 
 def _clear(message: Any) -> None:
