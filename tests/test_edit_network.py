@@ -163,7 +163,11 @@ def test_blobs_inside_of_branches_are_out_of_reach() -> None:
 def test_networks_with_branches_and_loops_are_cut_and_pruned(row: Network) -> None:
     """At each of their outputs alone; what is left gives what the whole gives."""
     for name, value in row.expect.items():
-        edit = editor(row.model()).cut(name).prune()
+        try:
+            edit = editor(row.model()).cut(name).prune()
+        except InputError as error:
+            assert "depends on no input" in str(error)
+            continue
         inputs = {key: array for key, array in row.arrays().items() if key in edit.load().inputs}
         np.testing.assert_allclose(
             np.squeeze(edit.load().predict(inputs)[name]), np.squeeze(value), rtol=1e-5, atol=1e-5
