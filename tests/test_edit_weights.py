@@ -14,7 +14,8 @@ import pippin
 from cases import Case
 from make import add, dense, network, updatable
 from pippin.coreml import schema
-from pippin.coreml.edit import kmeans
+from pippin.coreml.check import check_document
+from pippin.coreml.edit import Editor, kmeans
 from pippin.coreml.edit.cut import weight_messages
 from pippin.coreml.edit.slots import LAYERS, Slot, slots
 from pippin.coreml.read import Document, read
@@ -98,36 +99,44 @@ def test_every_kind_with_weights_is_known() -> None:
     assert {case.kind for case in WEIGHTED} >= set(LAYERS) - {"custom"}
 
 
-@pytest.mark.parametrize(("bits", "mode", "per"), MODES)
+def errors(edit: Editor) -> set[str]:
+    """The codes of the errors that check finds, without runs."""
+    return {finding.code for finding in check_document(edit.document, values=False, fit=False).errors}
+
+
 @pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.id)
-def test_values_are_those_of_numpy(case: Case, bits: int, mode: str, per: str) -> None:
-    edit = pippin.edit(case.model().SerializeToString())
-    before = held(edit.document)
-    errors = {finding.code for finding in edit.check().errors}
-    edit.quantize(bits, mode, per=per, everything=True)  # type: ignore[arg-type]
-    assert {finding.code for finding in edit.check().errors} <= errors
-    left = {name for names in edit.steps[0].details["left"].values() for name in names}
-    for name, (slot, array, kind) in held(edit.document).items():
-        _, original, old = before[name]
-        if slot.name in left or (mode == "float16" and old == "float16"):
-            np.testing.assert_array_equal(array, original)
-            assert kind == old
-        elif mode == "float16":
-            np.testing.assert_array_equal(array, original.astype(np.float16).astype(np.float32))
-        elif mode == "kmeans":
-            table = np.asarray(slot.params.quantization.lookupTableQuantization.floatValue, np.float32)
-            nearest = table[np.abs(original[..., None].astype(np.float64) - table).argmin(-1)]
-            np.testing.assert_array_equal(array, nearest)
-        else:
-            axis = slot.axis if per == "channel" and not slot.one_scale else None
-            np.testing.assert_array_equal(array, plainly(original, bits, axis, mode == "symmetric"))
-    # and expanded again: the same values in float32
-    quantized = {name: array for name, (_, array, _) in held(edit.document).items()}
-    edit.expand()
-    for name, (_, array, kind) in held(edit.document).items():
-        assert kind == "float32"
-        np.testing.assert_array_equal(array, quantized[name])
-    assert {finding.code for finding in edit.check().errors} <= errors
+def test_values_are_those_of_numpy(case: Case) -> None:
+    for bits, mode, per in MODES:
+        edit = pippin.edit(case.model().SerializeToString())
+        before, known = held(edit.document), errors(edit)
+        edit.quantize(bits, mode, per=per, everything=True)  # type: ignore[arg-type]
+        assert errors(edit) <= known
+        left = {name for names in edit.steps[0].details["left"].values() for name in names}
+        after = held(edit.document)
+        for name, (slot, array, kind) in after.items():
+            _, original, old = before[name]
+            if slot.name in left or (mode == "float16" and old == "float16"):
+                np.testing.assert_array_equal(array, original)
+                assert kind == old
+            else:
+                np.testing.assert_array_equal(array, quantized(original, slot, bits, mode, per), err_msg=mode)
+        # and expanded again: the same values in float32
+        edit.expand()
+        for name, (_, array, kind) in held(edit.document).items():
+            assert kind == "float32"
+            np.testing.assert_array_equal(array, after[name][1])
+        assert errors(edit) <= known
+
+
+def quantized(original: Any, slot: Slot, bits: int, mode: str, per: str) -> Any:
+    """What the values are to be, in plain NumPy; the table is the one that was stored."""
+    if mode == "float16":
+        return original.astype(np.float16).astype(np.float32)
+    if mode == "kmeans":
+        table = np.asarray(slot.params.quantization.lookupTableQuantization.floatValue, np.float32)
+        return table[np.abs(original[..., None].astype(np.float64) - table).argmin(-1)]
+    axis = slot.axis if per == "channel" and not slot.one_scale else None
+    return plainly(original, bits, axis, mode == "symmetric")
 
 
 @pytest.mark.parametrize("bits", range(1, 9))
@@ -276,20 +285,18 @@ def test_small_tables_are_the_best(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-@pytest.mark.parametrize("kind", ["normal", "laplace", "uniform", "two heaps", "few", "outlier"])
+@pytest.mark.parametrize("kind", ["laplace", "two heaps", "few", "outlier"])
 def test_tables_are_as_good_as_those_of_scikit_learn(kind: str) -> None:
     cluster = pytest.importorskip("sklearn.cluster")
     random = np.random.default_rng(5)
-    heaps = np.concatenate([random.normal(-1, 0.01, 1000), random.normal(1, 0.3, 1000)])
+    heaps = np.concatenate([random.normal(-1, 0.01, 600), random.normal(1, 0.3, 600)])
     made = {
-        "normal": random.standard_normal(1000),
-        "laplace": random.laplace(size=1000),
-        "uniform": random.uniform(-1, 1, 1000),
+        "laplace": random.laplace(size=600),
         "two heaps": heaps,
-        "few": random.integers(0, 40, 1000) / 7,
-        "outlier": np.append(random.standard_normal(1000), 100.0),
+        "few": random.integers(0, 40, 600) / 7,
+        "outlier": np.append(random.standard_normal(600), 100.0),
     }[kind]
-    for bits in (2, 4, 7):
+    for bits in (2, 6):
         fitted = cluster.KMeans(1 << bits, n_init=1, random_state=0).fit(made[:, None])
         assert error(made, kmeans.table(made, 1 << bits)) <= 1.01 * float(fitted.inertia_) + 1e-9
 
@@ -419,7 +426,7 @@ def test_marks_and_unknown_fields_of_weights_stay() -> None:
     model = network([("innerProduct", dense([[1, 2, 3]]), ["x"], ["y"])], {"x": [3]}, ["y"], exact=False)
     params = model.neuralNetwork.layers[0].innerProduct.weights
     params.isUpdatable = True
-    params.MergeFromString(b"\xc2\x3e\x03abc")  # field 1000, which nobody knows
+    params.MergeFromString(b"\xc2\x3e\x03abc")  # field 600, which nobody knows
     edit = pippin.edit(model.SerializeToString()).quantize(4).expand()
     ((_, after),) = weight_messages(edit.document.network.layers[0].innerProduct)
     assert after.isUpdatable
