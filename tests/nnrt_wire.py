@@ -34,7 +34,12 @@ class Wire:
     def __init__(self, path: str | Path, *, greet: bool = True) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(20)
-        self.sock.connect(str(path))
+        while True:
+            try:
+                self.sock.connect(str(path))
+                break
+            except BlockingIOError:  # as many as may wait do wait
+                time.sleep(0.01)
         if greet:
             code, _ = self.ask(Service.HELLO, hello())
             assert code == 0

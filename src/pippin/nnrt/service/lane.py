@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("pippin")
 HELLO_SECONDS = 5.0
 """For the first frame; afterwards a connection may be idle as long as it likes."""
-_IDLE = 3600.0
 _HELLO_BYTES = 64
 
 
@@ -107,7 +106,7 @@ class Lane:
             set_timeout(self._sock, socket.SO_RCVTIMEO, HELLO_SECONDS)
             set_timeout(self._sock, socket.SO_SNDTIMEO, self._stall)
             if self._hello():
-                set_timeout(self._sock, socket.SO_RCVTIMEO, _IDLE)
+                set_timeout(self._sock, socket.SO_RCVTIMEO, self._stall)  # between frames it begins anew
                 while not self.server.closing and self._next():
                     pass
         except Stalled as error:
