@@ -32,10 +32,11 @@ NO_DERIVATIVE: dict[str, str] = {
         ("ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "OneHot"),
         "its results are numbers of elements, which jump",
     ),
-    **dict.fromkeys(("MatMulInteger", "ConvInteger", "QuantizeLinear"), "it rounds"),
+    **dict.fromkeys(("MatMulInteger", "ConvInteger", "QuantizeLinear"), "what it is given is rounded"),
     "Loop": "how often a loop runs is not known beforehand",
 }
 """Operators through which no gradient can flow, each with the reason."""
+_ROUNDING = ("MatMulInteger", "ConvInteger")
 _OPAQUE = ("Shape", "Size")
 """What these answer does not depend on their input's values."""
 
@@ -137,30 +138,48 @@ class Walk:
         if kind == "decomposition":
             self.decomposed(node, dys, entry.function)
             return
+        passed = False
         for value, thunk in zip(node.inputs, entry.function(self.g, node, *dys), strict=False):
             if thunk is not None and value is not None and self.active(value) and value.dtype.kind == "f":
                 self.add(value, thunk())
+                passed = True
+        if not passed:
+            self.jump(node, "what decides about its result jumps")
 
     def steps(self, node: Node) -> None:
-        """Refuses an operator that jumps, unless it is a part of a layer with other ways through."""
-        source = node.inputs[0].node if node.op == "Cast" and node.inputs[0] is not None else node
+        """An operator that jumps, or a cast of what does."""
+        source = node.inputs[0].node if node.op == "Cast" and node.inputs[0] is not None else None
         if source is None:
-            return
-        if source.where and self._readers[id(source.outputs[0])] <= {source.where}:
-            return
-        error = UnsupportedError(f"no gradient flows through {source.op}: {NO_DERIVATIVE[node.op]}", hint=_HINT)
-        raise error.at(source.where) if source.where else error
+            self.jump(node, NO_DERIVATIVE[node.op])
+        elif source.where != node.where or source.op in _ROUNDING:
+            # another layer answered in whole numbers or truths, or the layer computes in whole numbers
+            self.refuse(source, NO_DERIVATIVE.get(source.op, "its results are not continuous"))
+        else:
+            self.jump(node, NO_DERIVATIVE.get(source.op, NO_DERIVATIVE[node.op]), source)
+
+    def jump(self, node: Node, reason: str, source: Node | None = None) -> None:
+        """Refuses a node through which nothing flows, unless it is a part of a layer with other ways through."""
+        readers = self._readers.get(id(node.outputs[0]))
+        if not node.where or not readers or readers != {node.where}:
+            self.refuse(source or node, reason)
+
+    def refuse(self, node: Node, reason: str) -> None:
+        error = UnsupportedError(f"no gradient flows through {node.op}: {reason}", hint=_HINT)
+        raise error.at(node.where) if node.where else error
 
     def decomposed(self, node: Node, dys: Sequence[Value | None], function: Callable[..., Any]) -> None:
         """Emits a node anew from other operators and walks through those."""
-        first = len(self.g.graph.nodes)
-        made = function(self.g, node)
-        outputs = made if isinstance(made, tuple) else (made,)
-        # an operator may be given twice to one node
+        g = self.g
         wanted = list({id(v): v for v in reads(node) if self.active(v) and v.dtype.kind == "f"}.values())
+        # behind identities, so that the builder does not look through reshapes before them
+        barred = {id(v): g.append("Identity", [v], {}, [(v.dtype, v.shape)]) for v in wanted}
+        twin = Node(node.op, [v and barred.get(id(v), v) for v in node.inputs], node.outputs, node.attributes)
+        first = len(g.graph.nodes)
+        made = function(g, twin)
+        outputs = made if isinstance(made, tuple) else (made,)
         pairs = [(value, dy) for value, dy in zip(outputs, dys, strict=False) if dy is not None]
-        new = self.g.graph.nodes[first:]
-        inner = vjp(self.g, [value for value, _ in pairs], [dy for _, dy in pairs], wanted, new)
+        inputs, new = [barred[id(v)] for v in wanted], g.graph.nodes[first:]
+        inner = vjp(g, [value for value, _ in pairs], [dy for _, dy in pairs], inputs, new)
         for value, part in zip(wanted, inner, strict=True):
             if part is not None:
                 self.add(value, part)

@@ -164,7 +164,13 @@ def pad(g: Builder, node: Node, dy: Value) -> Thunks:
 def gather(g: Builder, node: Node, dy: Value) -> Thunks:
     x, index = operand(node), operand(node, 1)
     axis = int(node.attributes.get("axis", 0)) % x.rank
-    return (lambda: scatter_axis(g, zeros(g, x), g.cast(index, np.int64), dy, axis, "add"),)
+
+    def back() -> Value:
+        if 0 in dy.shape:
+            return zeros(g, x)
+        return scatter_axis(g, zeros(g, x), g.cast(index, np.int64), dy, axis, "add")
+
+    return (back,)
 
 
 @rule("GatherElements")
@@ -176,10 +182,7 @@ def gather_elements(g: Builder, node: Node, dy: Value) -> Thunks:
 
 @rule("GatherND")
 def gather_nd(g: Builder, node: Node, dy: Value) -> Thunks:
-    x, index = operand(node), operand(node, 1)
-    if node.attributes.get("batch_dims"):
-        return (lambda: _by_number(g, node, dy),)
-    return (lambda: scatter_nd(g, zeros(g, x), g.cast(index, np.int64), dy, "add"),)
+    return (lambda: _by_number(g, node, dy),)
 
 
 @rule("ScatterElements")
@@ -195,7 +198,18 @@ def scattered(g: Builder, node: Node, dy: Value) -> Thunks:
         result: Value = g.ScatterElements(dy, index, zeros(g, updates), axis=axis)
         return result
 
-    return kept, None, lambda: g.GatherElements(dy, index, axis=axis)
+    def written() -> Value:
+        taken = g.GatherElements(dy, index, axis=axis)
+        if added:
+            return taken
+        # of updates to one place the last one stays: those whose number is found there
+        numbers = np.arange(math.prod(dims(updates)), dtype=np.int64).reshape(dims(updates))
+        blank = g.expand(g.constant(-1, np.int64), dims(data))
+        stay = g.Equal(g.GatherElements(g.ScatterElements(blank, index, numbers, axis=axis), index, axis=axis), numbers)
+        result: Value = g.Where(stay, taken, 0.0)
+        return result
+
+    return kept, None, written
 
 
 @rule("ScatterND")

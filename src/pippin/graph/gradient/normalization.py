@@ -88,7 +88,8 @@ def lp_normalization(g: Builder, node: Node) -> Value:
     if node.attributes.get("p", 2) != 2:
         raise UnsupportedError("only the L2 norm has a gradient here")
     norm = g.ReduceL2(x, [axis])
-    result: Value = g.Div(x, g.Max(norm, 1e-30))
+    inverse = g.Where(g.Greater(norm, 0.0), g.Reciprocal(g.Max(norm, 1e-38)), 0.0)
+    result: Value = g.Mul(x, inverse)
     return result
 
 

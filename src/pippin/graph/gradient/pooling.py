@@ -24,6 +24,9 @@ def max_pool(g: Builder, node: Node, dy: Value, _: Value | None = None) -> Thunk
         count = x.rank - 2
         kernel, stride = spatial(node, "kernel_shape", count), spatial(node, "strides", count)
         apart = all(k <= s for k, s in zip(kernel, stride, strict=True))
+        # the engine unpools to no less than what the windows cover
+        covered = [(d - 1) * s + k for d, s, k in zip(dims(y)[2:], stride, kernel, strict=True)]
+        apart = apart and all(c <= size for c, size in zip(covered, dims(x)[2:], strict=True))
         if apart and max(spatial(node, "dilations", count)) == 1 and count <= 3:
             # appended, not emitted: ONNX infers no shape for it
             shape = g.constant(np.array(dims(x), np.int64))
