@@ -1,4 +1,4 @@
-"""The comparison with MindSpore is whole: every node type is in it, the page shows every case, nothing is unexplained."""
+"""The comparison with MindSpore is whole: each node type is in it, the page shows each case, nothing is unexplained."""
 
 from __future__ import annotations
 

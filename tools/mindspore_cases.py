@@ -55,7 +55,6 @@ def nhwc(x: Any) -> Array:
 
 X, Y = drawn(3, 4), drawn(3, 4, seed=2)
 BIG = drawn(1, 6, 5, 4)
-NAMES: dict[str, Any] = {}
 CASES: list[Case] = []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from mindspore_cases import BIG, CASES, NONE, Array, Case, X, Y, add, drawn, i32, nchw, nhwc
 
 __all__ = ["CASES", "NONE", "Case"]
