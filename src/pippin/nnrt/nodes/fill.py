@@ -18,6 +18,8 @@ from .base import NodeBuilder, axis_of, node, numbers, refuse_bare_int8, working
 
 FOLDED = 4096
 """Most elements of a counted constant that is worked out beforehand."""
+DEEPEST = 1 << 24
+"""Most places of OneHot."""
 
 
 def blank(g: NodeBuilder, x: Value, place: int = 0) -> Value:
@@ -141,9 +143,11 @@ def counting(g: NodeBuilder, counted: range, dtype: str) -> Value:
 
     if len(counted) <= FOLDED:
         return g.constant(np.array(counted, dtype))
-    ends = (counted.start, counted.start + len(counted) * counted.step, counted.step)
-    result: Value = g.cast(g.Range(*(g.constant(end, "int64") for end in ends)), dtype)
-    return result
+    end = counted.start + len(counted) * counted.step
+    # the end of int32 itself lies beyond int32
+    work = dtype if -(1 << 31) <= end < 1 << 31 else "int64"
+    result: Value = g.Range(*(g.constant(number, work) for number in (counted.start, end, counted.step)))
+    return g.cast(result, dtype)
 
 
 @node(NodeType.ONE_HOT)
@@ -158,8 +162,8 @@ def one_hot(g: NodeBuilder, p: attributes.OneHot, indices: Value, depth: Value, 
         raise CheckError(f"the indices must be integers, got {indices.dtype}")
     if depth.data is not None:
         listed = numbers(depth, "depth")
-        if len(listed) != 1 or not 1 <= listed[0] < 1 << 31:
-            raise CheckError(f"the depth must be one integer of at least 1, got {listed}")
+        if len(listed) != 1 or not 1 <= listed[0] <= DEEPEST:
+            raise CheckError(f"the depth must be one integer of 1 to {DEEPEST}, got {listed}")
         fits([*indices.shape, listed[0]], on.dtype.itemsize)  # type: ignore[list-item]
         places = counting(g, range(listed[0]), "int64")
     else:
