@@ -28,6 +28,7 @@ RULES = (
     "branches",
     "casts",
     "transposes",
+    "unit_axes",
     "reshapes",
     "sinking",
     "clips",

@@ -19,6 +19,8 @@ UNARY = (
     *("Relu", "LeakyRelu", "Sigmoid", "Tanh", "Elu", "Softplus", "Softsign", "HardSigmoid", "Gelu", "Erf", "Exp"),
     *("Log", "Sqrt", "Abs", "Neg", "Reciprocal", "Clip"),
 )
+ALONG = ("Softmax", "LogSoftmax")
+"""Functions along one axis: they may be moved where that is the last one but for ones, before and after."""
 BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min", "Pow")
 
 
@@ -42,11 +44,20 @@ def _apply(view: View, node: Node) -> Done | Refused | None:
     x = before.inputs[0]
     inputs = list(node.inputs)
     inputs[index] = x
-    moved = view.emit(node, node.op, inputs, [(y.dtype, x.shape)], **node.attributes)
+    attributes = dict(node.attributes)
+    if node.op in ALONG:
+        axis = attributes.get("axis", -1) % middle.rank
+        if any(dim != 1 for dim in middle.shape[axis + 1 :]) or not x.rank or x.shape[-1] != middle.shape[axis]:
+            return Refused("the function sees the axis that changes")
+        attributes["axis"] = -1
+    moved = view.emit(node, node.op, inputs, [(y.dtype, x.shape)], **attributes)
     # the value keeps the name that it has in the file; the other shape of it is about to go
     moved.name, y.name = y.name, moved.name
+    if x.node is not None and x.name == x.node.name and not view.is_output(x):
+        # so does the one before it, which its other shape took along
+        x.name, middle.name = middle.name, x.name
     view.become(node, before.op, [moved, *before.inputs[1:]], dict(before.attributes))
     return Done("the function does not see shapes")
 
 
-RULE = Rule("sinking", (*UNARY, *BINARY), _apply)
+RULE = Rule("sinking", (*UNARY, *ALONG, *BINARY), _apply)
