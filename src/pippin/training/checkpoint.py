@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _ABOUT = "pippin checkpoint"
+_DAMAGED = (
+    ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError, MemoryError,
+)  # fmt: skip
 
 
 @dataclass
@@ -62,7 +65,16 @@ class Checkpoint:
             raise
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError) as error:
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            EOFError,
+            zipfile.BadZipFile,
+            zlib.error,
+            RecursionError,
+            MemoryError,
+        ) as error:
             raise ReadError(f"is no checkpoint: {error}", where=str(path)) from None
 
     def check(self, settings: dict[str, Any], model: str, arrays: dict[str, NDArray[Any]], path: Path) -> None:

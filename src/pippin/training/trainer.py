@@ -7,8 +7,9 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,14 +62,14 @@ class Progress:
 class Result:
     """A finished training: ``model`` with the new weights, ``history`` with one record an epoch, ``warnings``."""
 
-    document: Document
+    document: Document = field(repr=False)
     settings: Settings
     history: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     stopped: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def model(self) -> Model:
         """The trained network, ready to predict."""
         return Model(self.document, **self.options).prepare()
@@ -319,7 +320,7 @@ class Trainer:
         if self.watch is None:
             self.watch = watch.Watch(self.problem.parameters)
         if self.resumed is not None:
-            self.resumed.check(self.settings.as_json(), fingerprint(self.document), self.state.arrays(), self.place)
+            self.resumed.check(self.settings.as_json(), self.hash, self.state.arrays(), self.place)
             self.state = State(self.resumed.arrays)
             self.resumed = None
         return self.problem
@@ -345,6 +346,14 @@ class Trainer:
         assert self.path is not None
         return self.path
 
+    @cached_property
+    def hash(self) -> str:
+        """What tells the file from others: a hash of all of it."""
+        found = hashlib.sha256()
+        for piece in wire.splice(self.document.model, self.document.views):
+            found.update(piece)
+        return found.hexdigest()
+
     def checkpoint(self) -> None:
         """Writes the checkpoint if there is to be one."""
         self.saved = time.monotonic()
@@ -353,7 +362,7 @@ class Trainer:
         Checkpoint(
             self.arrays(),
             self.settings.as_json(),
-            fingerprint(self.document),
+            self.hash,
             self.epoch,
             self.batch,
             self.step,
@@ -367,7 +376,7 @@ class Trainer:
         self.epoch, self.batch, self.step = int(found.epoch), int(found.batch), int(found.step)
         self.history = list(found.history)
         self.sums = _Sums(**found.sums)
-        found.check(mine, fingerprint(self.document), found.arrays, self.place)
+        found.check(mine, self.hash, found.arrays, self.place)
 
 
 @dataclass
@@ -406,15 +415,3 @@ def refuse(document: Document) -> None:
             log.warning("a device would refuse: %s", finding)
         else:
             raise CheckError(finding.message, where=finding.where, hint=finding.hint)
-
-
-def fingerprint(document: Document) -> str:
-    """What tells a file from others: a hash of all of it."""
-    found = hashlib.sha256()
-    for piece in _pieces(document):
-        found.update(piece)
-    return found.hexdigest()
-
-
-def _pieces(document: Document) -> Iterator[bytes | memoryview]:
-    yield from wire.splice(document.model, document.views)

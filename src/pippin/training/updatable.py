@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ TRIES = 3
 class Updatable:
     """An updatable network: ``document`` for ``pippin.train``, ``layers`` that train, what was ``changed``."""
 
-    document: Document
+    document: Document = field(repr=False)
     layers: list[str]
     changed: list[str]
     difference: float
@@ -238,9 +237,3 @@ def _changes(before: Document, after: Document) -> list[str]:
     changes = [f"{name}: {kind} became {new[name]}" for name, kind in old.items() if name in new and new[name] != kind]
     changes += [f"{name}: {kind} was folded or dropped" for name, kind in old.items() if name not in new]
     return changes + [f"{name}: {kind} was added" for name, kind in new.items() if name not in old]
-
-
-def describe(result: Updatable, path: Path) -> list[str]:
-    """Lines for a person."""
-    lines = [f"{path.name}: trains {', '.join(result.layers)}; answers differ by {result.difference:.0e} at most"]
-    return lines + [f"  {change}" for change in result.changed]
