@@ -146,3 +146,10 @@ def test_inspect(target: Path) -> None:
     done = run("inspect", str(target), "--layer", "conv9")
     assert done.exit_code == 1
     assert isinstance(done.exception, pippin.InputError)
+
+
+def test_check_is_for_other_formats(target: Path) -> None:
+    pippin.to_onnx(DIGITS, target, verify="none")
+    done = run("check", str(target))
+    assert done.exit_code == 2
+    assert "is an ONNX model" in done.output

@@ -86,6 +86,8 @@ def _check(path: Path, values: bool) -> Report:
         from ..nnrt.check import check as check_nnrt
 
         return check_nnrt(path, values=values)
+    if path.suffix == ".onnx":
+        raise click.UsageError(f"{path} is an ONNX model: `pippin inspect` and `pippin run` say what is wrong with it")
     from ..coreml.check import check
 
     return check(path, values=values)
