@@ -11,7 +11,8 @@ EXTREME    c, and they keep spinning between runs: least latency, a busy CPU
 =========  =======================================================
 
 Priorities order the runs that wait for a device: it takes as many at a time as it has cores; of those that wait the
-highest priority goes first, then the oldest.  NONE counts as MEDIUM.  A run that has begun is not interrupted.
+highest priority goes first, then the oldest; one of sixteen is the oldest of all.  NONE counts as MEDIUM.  A run that
+has begun is not interrupted for another.
 
 ``enableFloat16``: every float32 tensor of the model, constants included, is rounded to half precision where a node
 writes it, so results are those of a device that stores halves and computes in single precision.  It is no faster.
