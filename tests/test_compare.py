@@ -203,6 +203,7 @@ def test_twenty_trials(trial: int, tmp_path: Path) -> None:
 
 
 @needs_shared
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", range(20))
 def test_twenty_trials_on_real_networks(trial: int, tmp_path: Path) -> None:
     names = ("food-f32", "pose-hourglass", "mnist-astro", "unet-448", "blazeface-v4", "exercise-stgcn", "food-linear4")
