@@ -109,9 +109,9 @@ def prove(
 ) -> Proof:
     """Runs the model before and after the edits of ``editor``.
 
-    ``max_memory``: bytes that a run may need; networks that need more are not run. ``data`` are inputs as the model took them before; with ``seeds`` come inputs made up. Where a model cannot be run
-    (a pipeline, a custom layer without its function), the trial says so and is no failure; where it ran before and
-    does not after, it is.
+    ``max_memory``: bytes that a run may need; networks that need more are not run. ``data`` are inputs as the model
+    took them before; with ``seeds`` come inputs made up. Where a model cannot be run (a pipeline, a custom layer
+    without its function), the trial says so and is no failure; where it ran before and does not after, it is.
     """
     run = _Runs(editor, custom_layers or {}, max_memory)
     proof = Proof()

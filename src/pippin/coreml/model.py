@@ -15,6 +15,7 @@ from ..runtime import devices, limits
 from ..runtime.memory import Estimate, estimate
 from ..runtime.plans import Plans
 from . import answers, batch, custom, preprocess
+from .described import Described
 from .features import ArrayInput, Feature, ImageInput, feature, items
 from .read import Document, Source, read
 from .state import State
@@ -104,7 +105,7 @@ def load(
     ).prepare()
 
 
-class Model:
+class Model(Described):
     """A network that answers. Made by ``load``; safe to use from several threads; can be pickled."""
 
     def __init__(
@@ -174,63 +175,6 @@ class Model:
         if entry.kind == "multiarray":
             return ArrayInput(entry, self.rank5_arrays)
         raise CheckError(f"input {entry.name!r} must be an image or a multi-array, got {entry.kind}")
-
-    # -- what the model is -------------------------------------------------------------------------------------------
-
-    @property
-    def document(self) -> Document:
-        """The file as it was read."""
-        return self._document
-
-    @property
-    def weights(self) -> Weights:
-        """Reads the weights of the file's messages."""
-        return self._weights
-
-    @property
-    def legacy(self) -> bool:
-        """Whether blobs are [S,B,C,H,W] as in the first format versions."""
-        kinds = {entry.kind for entry in self.inputs.values()}
-        return self.rank5_arrays if "multiarray" in kinds else self.rank5_images
-
-    @property
-    def training_inputs(self) -> dict[str, Feature]:
-        """The inputs that training wants."""
-        return {entry.name: feature(entry) for entry in self._document.model.description.trainingInput}
-
-    @property
-    def predicted_feature(self) -> str | None:
-        """The output that holds a classifier's label or a regressor's value; None for plain networks."""
-        return self._document.model.description.predictedFeatureName or None
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """Author, license, version and description that the file states, and what its author added."""
-        stated = self._document.model.description.metadata
-        result = {
-            "description": stated.shortDescription,
-            "author": stated.author,
-            "license": stated.license,
-            "version": stated.versionString,
-        }
-        result |= dict(stated.userDefined)
-        return {key: value for key, value in result.items() if value}
-
-    @cached_property
-    def report(self) -> Any:
-        """What ``pippin.check`` finds about the file."""
-        from .check import check_document
-
-        return check_document(self._document)
-
-    @property
-    def labels(self) -> list[str] | list[int] | None:
-        """A classifier's class labels in the order of its probabilities; None for other networks."""
-        if self._document.type != "neuralNetworkClassifier":
-            return None
-        if self._network.WhichOneof("ClassLabels") == "int64ClassLabels":
-            return [int(label) for label in self._network.int64ClassLabels.vector]
-        return list(self._network.stringClassLabels.vector)
 
     # -- predict -----------------------------------------------------------------------------------------------------
 
@@ -447,32 +391,6 @@ class Model:
             lowerer.claim(g, name, value)
             outputs.append((name, value))
         return g, outputs, lowerer
-
-    def blob_outputs(self) -> list[str]:
-        """Names of the blobs that answer: the declared outputs, and a classifier's probabilities."""
-        names = [name for name, entry in self.outputs.items() if entry.kind in ("multiarray", "image", "double")]
-        if self._document.type == "neuralNetworkClassifier":
-            names = [name for name in names if name != self.predicted_feature]
-            if self.probabilities not in names:
-                names.append(self.probabilities)
-        return names
-
-    @cached_property
-    def probabilities(self) -> str:
-        """The blob that holds a classifier's probabilities."""
-        stated = self._network.labelProbabilityLayerName
-        made = {name for layer in self._network.layers for name in layer.output}
-        if stated:
-            return str(stated)
-        named = self._document.model.description.predictedProbabilitiesName
-        candidates = [named, *(n for n, entry in self.outputs.items() if entry.kind == "dictionary")]
-        for name in candidates:
-            if name in made:
-                return str(name)
-        layers = [layer for layer in self._network.layers if layer.output]
-        if not layers:
-            raise CheckError("the classifier has no layer that could give probabilities")
-        return str(layers[-1].output[0])
 
     def _compile(self, shapes: Sequence[Sequence[Dim]]) -> Plan:
         from ..graph import passes

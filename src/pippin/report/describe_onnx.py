@@ -133,7 +133,7 @@ def as_text(description: dict[str, Any]) -> str:
         shown = ", ".join(map(str, d["labels"][:6]))
         lines.append(f"\nlabels\n  {len(d['labels'])}: {shown}{', …' if len(d['labels']) > 6 else ''}")
     lines.append(f"\nnodes ({len(d['layers'])})")
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for node in d["layers"]:
         shape = "; ".join(str(s) if s is not None else "?" for s in node["shapes"])
         held = f"{sum(w['count'] for w in node['weights']):,}" if node["weights"] else ""
