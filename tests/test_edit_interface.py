@@ -48,8 +48,9 @@ def test_mean_and_std_of_each_channel(color: int) -> None:
     assert [entry.WhichOneof("layer") for entry in edit.document.network.layers] == ["scale", "activation"]
 
 
-def test_one_factor_needs_no_layer() -> None:
-    edit = editor(picture_network(IDENTITY)).set_preprocessing("image", scale=2, bias=(1, 2, 3))
+@pytest.mark.parametrize("color", [RGB, BGR])
+def test_one_factor_needs_no_layer(color: int) -> None:
+    edit = editor(picture_network(IDENTITY, color=color)).set_preprocessing("image", scale=2, bias=(1, 2, 3))
     scaler = edit.document.network.preprocessing[0].scaler
     assert (scaler.channelScale, scaler.redBias, scaler.greenBias, scaler.blueBias) == (2, 1, 2, 3)
     assert len(edit.document.network.layers) == 1

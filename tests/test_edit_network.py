@@ -10,7 +10,7 @@ import pytest
 
 import pippin
 from cases.coreml.control_flow import NETWORKS, Network
-from make import classifier, dense, network, picture_network, updatable
+from make import add, classifier, dense, network, picture_network, updatable
 from pippin.coreml.edit import Editor
 from pippin.coreml.edit.prune import IDLE
 from pippin.coreml.schema import layer_kinds
@@ -166,7 +166,8 @@ def test_networks_with_branches_and_loops_are_cut_and_pruned(row: Network) -> No
         try:
             edit = editor(row.model()).cut(name).prune()
         except InputError as error:
-            assert "depends on no input" in str(error)
+            if "depends on no input" not in str(error):
+                raise
             continue
         inputs = {key: array for key, array in row.arrays().items() if key in edit.load().inputs}
         np.testing.assert_allclose(
@@ -347,3 +348,23 @@ def test_a_part_that_depends_on_no_input() -> None:
     ]
     with pytest.raises(InputError, match="depends on no input"):
         editor(network(layers, {"x": [2]}, ["y"])).cut("c")
+
+
+def test_an_idle_layer_in_a_loop_that_is_read_outside() -> None:
+    """The loop may run no round, so what it writes is not what it reads."""
+    model = network([], {"n": [1], "x": [2]}, ["z"], version=4)
+    loop = model.neuralNetwork.layers.add(name="loop", input=["n"]).loop
+    body = [
+        ("activation", {"linear": {"alpha": 1}}, ["x"], ["y"]),
+        ("activation", {"linear": {"alpha": 1}}, ["y"], ["inside"]),
+        ("activation", {"tanh": {}}, ["inside"], ["last"]),
+    ]
+    add(loop.bodyNetwork, body)
+    add(model.neuralNetwork, [("activation", {"sigmoid": {}}, ["y"], ["z"])])
+    edit = editor(model).prune()
+    left = edit.document.network.layers[0].loop.bodyNetwork.layers
+    assert [list(layer.output) for layer in left] == [["y"], ["last"]]
+    assert left[1].input == ["y"]
+    for rounds in (0, 2):
+        inputs = {"n": [rounds], "x": [1, 2]}
+        np.testing.assert_array_equal(edit.load().predict(inputs)["z"], editor(model).load().predict(inputs)["z"])

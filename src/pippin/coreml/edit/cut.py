@@ -183,7 +183,6 @@ def cut(document: Document, outputs: Sequence[str] = (), inputs: Sequence[str] =
     if not description.input and not new:
         raise InputError("what would be left depends on no input")
     _map_inputs(document, network, new)
-    pin(document, probabilities)
     if not network.layers:
         raise InputError("nothing would be left of the network")
     parts = [f"at {', '.join(map(repr, outputs))}"] * bool(outputs) + [f"from {', '.join(map(repr, inputs))}"] * bool(
