@@ -88,6 +88,11 @@ class Weights:
             return 0
         return size * 8 // encoding.bits
 
+    def holds(self, params: Any, number: int) -> bool:
+        """Whether ``params`` has as many bytes as ``number`` values take; packed bits fill the last byte up."""
+        bits = self.encoding(params).bits
+        return bool(bits) and sum(self.stored(params).values()) == -(-number * bits // 8)
+
     def raw(self, params: Any, encodes: str) -> memoryview:
         """The bytes stored under ``encodes``, in one piece."""
         chunks: list[memoryview] = [

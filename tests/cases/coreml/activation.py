@@ -40,6 +40,7 @@ FUNCTIONS: list[tuple[str, str, dict[str, Any], Any]] = [
 ]
 
 LARGE = np.array([-200.0, -50.0, 50.0, 200.0])
+PACKED = "how many values lie in packed bits, the number of channels says"
 
 
 def prelu(alpha: Any) -> dict[str, Any]:
@@ -77,7 +78,9 @@ CASES = [
     row("PReLU, as many channels as columns", prelu([0.1, 0.2, 0.3]), ((3, 3, 3),)),
     row("PReLU, float16 alpha", prelu(half([0.1, 0.2, 0.3])), ((3, 2, 2),)),
     row("PReLU, 8 bit linear alpha", prelu(linear([0, 100, 255], 8, 0.01, -1.0)), ((3, 2, 2),)),
-    row("PReLU, 2 bit table", prelu(lookup([3, 0, 1, 2], 2, [0.1, -0.2, 0.3, 2.0])), ((4, 2, 2),)),
+    row("PReLU, 2 bit table", prelu(lookup([3, 0, 1, 2], 2, [0.1, -0.2, 0.3, 2.0])), ((4, 2, 2),), symbolic=False, why=PACKED),
+    row("PReLU, 2 bit table, a byte that is not full", prelu(lookup([3, 0, 1, 2, 1], 2, [0.1, -0.2, 0.3, 2.0])), ((5, 2, 2),), symbolic=False, why=PACKED),
+    row("PReLU, 2 bit table, one alpha for all", prelu(lookup([3], 2, [0.1, -0.2, 0.3, 2.0])), ((5, 2, 2),), symbolic=False, why=PACKED),
     row("PReLU, legacy, batch", prelu(normal(3)), ((1, 2, 3, 2, 2),), rank5=True),
     row("PReLU, legacy, sequence and batch", prelu(normal(3)), ((2, 2, 3, 2, 2),), rank5=True),
     row("parametricSoftplus, one alpha and beta for all", plus([2.0], [0.5]), ((2, 3, 2, 2),)),

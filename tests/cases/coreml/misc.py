@@ -37,6 +37,13 @@ ONE_HOT = [
         ([3.0, 4.0, 99.0, -4.0],),
         expect=([[0, 0, 0, 1], [0] * 4, [0] * 4, [0] * 4],),
     ),
+    Case(
+        "oneHot",
+        "fractions are cut off",
+        hot(axis=-1),
+        ([1.5, -0.5, -1.5],),
+        expect=([[0, 1, 0, 0], [1, 0, 0, 0], [0] * 4],),
+    ),
     Case("oneHot", "axis unset is 0", hot(), ([2.0, 0.0],), expect=([[0, 1], [0, 0], [1, 0], [0, 0]],)),
     Case("oneHot", "values unset are 0", {"oneHotVectorSize": 3}, ([1.0],), expect=(np.zeros((3, 1)),)),
     Case("oneHot", "equal values", hot(on=2, off=2), ([1.0, 3.0],), expect=(np.full((4, 2), 2.0),)),

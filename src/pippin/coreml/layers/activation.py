@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import CheckError
+from ...errors import CheckError, UnsupportedError
 from ...graph.ir import Value
 from ..lowering import Context, lowering, require
 
@@ -68,6 +68,12 @@ def linear(g: Context, x: Value, alpha: float, beta: float) -> Value:
 def per_channel(g: Context, params: Any, x: Value, field: str) -> Value:
     """Values of length C or 1 as (C,1,1) or a scalar to broadcast over ``x`` (…,C,H,W)."""
     count = g.weights.count(params)
+    size = x.shape[-3] if x.rank >= 3 else 1
+    # bits are packed into whole bytes, so that one byte may hold 1 value or several
+    if isinstance(size, str) and g.weights.encoding(params).bits < 8:
+        raise UnsupportedError(f"{field} in packed bits needs a number of channels that is known")
+    fitting = [number for number in (size, 1) if isinstance(number, int) and g.weights.holds(params, number)]
+    count = fitting[0] if fitting else count
     if count == 1:
         return g.constant(g.array(params, 1, name=field))
     require(x.rank >= 3, f"{field} a channel needs an input of rank 3 or more, got {x.rank}")

@@ -13,6 +13,8 @@ from ..lowering import Context, axis_of, lowering, require
 
 LAST, FIRST = (1 << 63) - 1, -(1 << 63)
 """Bounds that every axis lies within."""
+BEYOND = 1 << 62
+"""Behind every axis, but not what the engine takes for an open bound."""
 
 
 @lowering("sliceStatic", integers=True)
@@ -69,8 +71,30 @@ def cut(
 
         return g.Gather(x, np.int64(starts[0]), axis=axes[0])
     if axes:
+        x, starts, ends, steps = _backward(g, x, starts, ends, axes, steps)
         x = g.Slice(x, starts, ends, axes, steps if any(step != 1 for step in steps) else None)
     return removed(g, x, squeezed)
+
+
+def _backward(
+    g: Context, x: Value, starts: list[int], ends: list[int], axes: list[int], steps: list[int]
+) -> tuple[Value, list[int], list[int], list[int]]:
+    """Bounds for ONNX's Slice, which steps backward from the first element where Python finds nothing: before it.
+
+    Where the size is unknown, what lies behind the start is cut off first.
+    """
+    starts, ends, steps = list(starts), list(ends), list(steps)
+    for index, axis in enumerate(axes):
+        start, size = starts[index], x.shape[axis]
+        if steps[index] > 0 or start >= -1:
+            continue
+        if isinstance(size, str):
+            x = g.Slice(x, [0], [start + 1], [axis])
+            ends[index] -= start + 1 if FIRST < ends[index] < 0 else 0
+            starts[index] = LAST
+        elif start < -size:
+            starts[index], ends[index], steps[index] = 0, 0, 1
+    return x, starts, ends, steps
 
 
 def removed(g: Context, x: Value, axes: list[int]) -> Value:
@@ -142,6 +166,11 @@ def _slice(g: Context, x: Value, bounds: Bounds) -> Value:
         # an open bound is the first or the last element: which of them, the sign of the stride decides
         starts = _choose(g, begin_mask, _ends(g, stride, 0, LAST), begin)
         stops = _choose(g, end_mask, _ends(g, stride, LAST, FIRST), end)
+        if not isinstance(stride, list) or any(step < 0 for step in stride):
+            # from before the first element nothing is behind; ONNX would take the first one
+            before = g.Less(_vector(g, starts), g.Neg(g.vector([g.size(x, axis) for axis in axes])))
+            backward = g.Less(_vector(g, stride), 0)
+            stops = g.Where(g.And(before, backward), BEYOND, _vector(g, stops))
         if isinstance(stride, list):
             require(0 not in stride, f"strides must not hold 0, got {stride}")
             stride = None if set(stride) == {1} else stride

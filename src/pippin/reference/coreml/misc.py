@@ -17,7 +17,7 @@ def one_hot(context: Context, params: Any, x: Array, size: Array | None = None) 
     """``onValue`` at the index that each input value names, ``offValue`` elsewhere.
 
     x (…), optional scalar size → rank one more, with an axis of ``oneHotVectorSize`` at ``axis`` (counted in the
-    output). An index outside 0 … size - 1, a negative one too, gives ``offValue`` throughout.
+    output). An index outside 0 … size - 1, a negative one too, gives ``offValue`` throughout; fractions are cut off.
     Source: OneHotLayerParams.
     """
     count = int(params.oneHotVectorSize) if size is None else whole(size, "oneHotVectorSize")
@@ -27,7 +27,7 @@ def one_hot(context: Context, params: Any, x: Array, size: Array | None = None) 
     as_shape((*x.shape, count), "oneHotVectorSize")
     along = [1] * (x.ndim + 1)
     along[axis] = count
-    hit = np.expand_dims(x, axis) == np.arange(count).reshape(along)
+    hit = np.expand_dims(np.trunc(x), axis) == np.arange(count).reshape(along)
     return np.where(hit, np.float64(params.onValue), np.float64(params.offValue))
 
 
