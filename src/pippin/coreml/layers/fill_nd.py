@@ -191,8 +191,8 @@ def numbers(g: Context, start: Value, end: Value, step: Value) -> Value:
 def constant_pad(g: Context, p: Any, x: Value, amounts: Value | None = None) -> Value:
     """Pads each axis with ``value`` before and after, by ``padAmounts`` or the second input.
 
-    The amounts are before₀, after₀, before₁, …; padToGivenOutputSizeMode: an amount is the size that the axis is to have
-    at least, on the side where it stands.
+    The amounts are before₀, after₀, before₁, …; padToGivenOutputSizeMode: an amount is the size that the axis is to
+    have at least, on the side where it stands.
     x (Dᵢ), amounts (2·rank) → y (Dᵢ + before + after), or (max(Dᵢ, amount)). Default: value 0.
     Source: ConstantPaddingLayerParams.
     """
