@@ -207,6 +207,8 @@ def where(
     condition (…) bool, a, b (…), broadcast as NumPy's → y; a condition (d₀) before tensors of more dims chooses their
     rows.  One input (…): y (n, rank) int32, the places of its n elements that are not 0.
     """
+    if a is None and not condition.rank:
+        raise CheckError("a scalar has no places to tell")
     if a is None:
         return g.cast(g.Transpose(g.NonZero(g.cast(condition, "bool")), perm=[1, 0]), "int32")
     if b is None:
