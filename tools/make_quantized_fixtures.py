@@ -5,8 +5,8 @@ Run with a Python that has coremltools, scikit-learn and Pippin's dependencies, 
 
 ``<mode>.mlmodel`` are coremltools' files, ``ours-<mode>.mlmodel`` ours, ``float32.mlmodel`` is what they were made of.
 ``values.npz`` holds, under ``<mode>``, the float32 values that coremltools expands them to, and under ``ours-<mode>``
-those that it expands our files to: all weights behind one another, in the order of ``names`` ("layer/kind.field") with ``counts`` values each.
-The tests need the files only, not coremltools.
+those that it expands our files to: all weights behind one another, in the order of ``names`` ("layer/kind.field") with
+``counts`` values each. The tests need the files only, not coremltools.
 """
 
 from __future__ import annotations

@@ -106,10 +106,10 @@ for _node, _op in _UNARY.items():
     add(_node, "floats", X * 2, ms=lambda ops, x, _op=_op: getattr(ops, _op)(ops.T(x)))
 for _node, _op in {"Log": "log", "Reciprocal": "reciprocal", "Rsqrt": "rsqrt", "Sqrt": "sqrt"}.items():
     add(_node, "positive numbers", np.abs(X) + 0.1, ms=lambda ops, x, _op=_op: getattr(ops, _op)(ops.T(x)))
-add("Log", "0 and below", np.float32([0, -1]), ms=lambda ops, x: ops.log(ops.T(x)))
-add("Reciprocal", "0", np.float32([0, 2]), ms=lambda ops, x: ops.reciprocal(ops.T(x)))
-add("Rsqrt", "0 and below", np.float32([0, -4]), ms=lambda ops, x: ops.rsqrt(ops.T(x)))
-add("Round", "ties", np.float32([0.5, 1.5, 2.5, -0.5, -1.5, 0.7]), ms=lambda ops, x: ops.round(ops.T(x)))
+add("Log", "0 and below", np.array([0, -1], np.float32), ms=lambda ops, x: ops.log(ops.T(x)))
+add("Reciprocal", "0", np.array([0, 2], np.float32), ms=lambda ops, x: ops.reciprocal(ops.T(x)))
+add("Rsqrt", "0 and below", np.array([0, -4], np.float32), ms=lambda ops, x: ops.rsqrt(ops.T(x)))
+add("Round", "ties", np.array([0.5, 1.5, 2.5, -0.5, -1.5, 0.7], np.float32), ms=lambda ops, x: ops.round(ops.T(x)))
 add("ExpFusion", "e", X, ms=lambda ops, x: ops.exp(ops.T(x)), base=-1.0, scale=1.0, shift=0.0)
 add(
     "ExpFusion", "2^(0.5 + 3x)", X,
@@ -147,9 +147,15 @@ add(
     scale=2.0,
     shift=1.0,
 )
-add("Mod", "floats, both signs", np.float32([5.5, -5.5, 5.5, -5.5]), np.float32([2, 2, -2, -2]), ms=_pair("fmod"))
 add(
-    "Mod", "floats, MindSpore's Mod", np.float32([5.5, -5.5, 5.5, -5.5]), np.float32([2, 2, -2, -2]), ms=_pair("Mod"),
+    "Mod",
+    "floats, both signs",
+    np.array([5.5, -5.5, 5.5, -5.5], np.float32),
+    np.array([2, 2, -2, -2], np.float32),
+    ms=_pair("fmod"),
+)
+add(
+    "Mod", "floats, MindSpore's Mod", np.array([5.5, -5.5, 5.5, -5.5], np.float32), np.array([2, 2, -2, -2], np.float32), ms=_pair("Mod"),
 )  # fmt: skip
 add("Mod", "int32", i32([7, -7, 7, -7]), i32([3, 3, -3, -3]), ms=_pair("fmod"))
 for _node, _op in {

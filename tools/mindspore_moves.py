@@ -26,7 +26,13 @@ add("ReduceFusion", "ALL", X > -1, i32([1]), constants=(1,), mode=7, dtype="bool
 add("ReduceFusion", "L2", X, i32([1]), constants=(1,), mode=8, ms=lambda ops, x, a: ops.LpNorm(1, 2)(ops.T(x)))
 add("All", "axis 1", X > -1, i32([1]), constants=(1,), ms=lambda ops, x, a: ops.ReduceAll()(ops.T(x), 1))
 add("ArgMaxFusion", "axis 1", X, ms=lambda ops, x: ops.Argmax(axis=1)(ops.T(x)), axis=1)
-add("ArgMaxFusion", "ties", np.float32([[1, 3, 3], [2, 2, 0]]), ms=lambda ops, x: ops.Argmax(axis=1)(ops.T(x)), axis=1)
+add(
+    "ArgMaxFusion",
+    "ties",
+    np.array([[1, 3, 3], [2, 2, 0]], np.float32),
+    ms=lambda ops, x: ops.Argmax(axis=1)(ops.T(x)),
+    axis=1,
+)
 add(
     "ArgMaxFusion",
     "the values",
@@ -37,7 +43,7 @@ add(
 )
 add("TopKFusion", "sorted", X, i32(2), constants=(1,), outputs=2, axis=-1,
     ms=lambda ops, x, k: list(ops.TopK(sorted=True)(ops.T(x), 2)))  # fmt: skip
-add("TopKFusion", "ties", np.float32([1, 3, 3, 2, 3]), i32(2), constants=(1,), outputs=2, axis=-1,
+add("TopKFusion", "ties", np.array([1, 3, 3, 2, 3], np.float32), i32(2), constants=(1,), outputs=2, axis=-1,
     differs="of equal elements MindSpore tells any places (2 and 4 of [1, 3, 3, 2, 3]), NNRt the lower ones",
     ms=lambda ops, x, k: list(ops.TopK(sorted=True)(ops.T(x), 2)))  # fmt: skip
 

@@ -102,7 +102,7 @@ def _lstm_cell(g: Context, p: Any, w: Any, field: str) -> dict[str, Any]:
     if shared.hasBiasVectors:
         cell["bias"] = stacked(g, w, LSTM_GATES, "BiasVector", size, within=field)
     if shared.forgetBias:
-        one = np.repeat(np.float32([0, 0, 1, 0]), size)
+        one = np.repeat(np.array([0, 0, 1, 0], np.float32), size)
         cell["bias"] = g.Add(cell["bias"], one) if isinstance(cell.get("bias"), Value) else cell.get("bias", 0) + one
     if shared.hasPeepholeVectors:
         gates = ("inputGate", "outputGate", "forgetGate")
