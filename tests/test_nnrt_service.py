@@ -363,6 +363,7 @@ def test_no_service_no_device_no_linux(tmp_path: Path, server: Server, monkeypat
     for function in (lambda: nnrt.connect(server.path), lambda: Server(tmp_path / "s")):
         with pytest.raises(DeviceError, match="needs Linux"):
             function()
+    assert isinstance(run("nnrt", "serve").exception, DeviceError)
 
 
 def test_a_path_that_is_taken(tmp_path: Path, server: Server) -> None:

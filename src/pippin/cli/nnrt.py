@@ -214,6 +214,7 @@ def serve(
     if list_limits:
         nnrt_service.print_limits()
         return
+    nnrt_service.require_linux()
     nnrt_service.serve(
         socket or nnrt_service.default_path(),
         mode=nnrt_service.octal(mode),

@@ -13,6 +13,13 @@ from typing import Any
 import click
 
 
+def require_linux() -> None:
+    """DeviceError elsewhere, before anything of Linux is asked for."""
+    from ..nnrt.service import protocol
+
+    protocol.require_linux()
+
+
 def default_path() -> str:
     """pippin.sock in the user's runtime folder, or else in /tmp under a name of the user's."""
     folder = os.environ.get("XDG_RUNTIME_DIR")
@@ -83,10 +90,8 @@ def serve(path: str, *, metrics: int | None, grace: float, **options: Any) -> No
     import logging
 
     from ..nnrt.service.metrics import serve_metrics
-    from ..nnrt.service.protocol import require_linux
     from ..nnrt.service.server import Server
 
-    require_linux()
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     _raise_descriptors()
     stop = threading.Event()

@@ -200,11 +200,18 @@ class Connection:
         if self._process != os.getpid():
             self._forked()
         self._room.acquire()
-        with self._lock:
-            if self._idle:
-                return self._idle.pop()
+        deadline = time.monotonic() + self.patience
         try:
-            return self._dial()
+            while True:
+                with self._lock:
+                    if self._idle:
+                        return self._idle.pop()
+                try:
+                    return self._dial()
+                except NnrtError as error:  # where there may be no further connection, one of ours comes free
+                    if error.code is not C.DEVICE_BUSY or time.monotonic() > deadline:
+                        raise
+                time.sleep(0.01)
         except BaseException:
             self._room.release()
             raise
@@ -226,7 +233,7 @@ class Connection:
 
     def _forked(self) -> None:
         """The parent's connections stay the parent's."""
-        self._lock = threading.RLock()
+        self._lock, self._attaching = threading.RLock(), threading.Lock()
         _close(self._idle)
         self._token, self._process = b"", os.getpid()
         self._room = threading.BoundedSemaphore(max(1, self._requests - 1))

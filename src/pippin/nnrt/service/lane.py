@@ -193,8 +193,10 @@ class Lane:
             if timer is not None:
                 timer.cancel()
         seconds = time.monotonic() - start
-        self._send(frame, code, body)
-        self._count(frame, code, seconds)
+        try:
+            self._send(frame, code, body)
+        finally:
+            self._count(frame, code, seconds)
         return True
 
     def _send(self, frame: Frame, code: C, body: bytes) -> None:
