@@ -155,8 +155,12 @@ add(
     ms=_pair("fmod"),
 )
 add(
-    "Mod", "floats, MindSpore's Mod", np.array([5.5, -5.5, 5.5, -5.5], np.float32), np.array([2, 2, -2, -2], np.float32), ms=_pair("Mod"),
-)  # fmt: skip
+    "Mod",
+    "floats, MindSpore's Mod",
+    np.array([5.5, -5.5, 5.5, -5.5], np.float32),
+    np.array([2, 2, -2, -2], np.float32),
+    ms=_pair("Mod"),
+)
 add("Mod", "int32", i32([7, -7, 7, -7]), i32([3, 3, -3, -3]), ms=_pair("fmod"))
 for _node, _op in {
     "Equal": "equal", "NotEqual": "not_equal", "Greater": "greater", "GreaterEqual": "greater_equal", "Less": "less",
