@@ -23,7 +23,7 @@ if sys.platform != "linux":
     pytest.skip("the NNRt service needs Linux", allow_module_level=True)
 
 from nnrt_models import add_model, constant, io_tensor, one_node, out_tensor, values
-from nnrt_wire import eventually
+from nnrt_wire import eventually, floats, memfd
 from pippin import nnrt
 from pippin.cli import cli
 from pippin.errors import DeviceError, InputError
@@ -37,7 +37,7 @@ from pippin.nnrt.service import protocol
 from pippin.nnrt.service.client import RemoteDevice, connect, status
 from pippin.nnrt.service.limits import Limits
 from pippin.nnrt.service.server import Server
-from pippin.nnrt.types import Model, ModelConfig, Node, SubGraph, Tensor
+from pippin.nnrt.types import IOTensor, Model, ModelConfig, Node, SharedBuffer, SubGraph, Tensor
 
 ONE = np.ones((3, 2, 2), np.float32)
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -185,6 +185,19 @@ def test_memory_is_attached_once_and_let_go(device: RemoteDevice, server: Server
     prepared.input_dim_ranges()
     assert eventually(lambda: session.descriptors.used == 0)
     assert session.shared_bytes.used == 0
+
+
+def test_a_number_that_means_other_memory_now(device: RemoteDevice) -> None:
+    prepared = device.prepare(add_model((2,)))
+    fd = memfd(24)
+    for value in (1, 2, 3):
+        os.close(fd)
+        again = memfd(24, content=floats(value, value, 10, 20))
+        assert again == fd
+        tensors = [IOTensor("", dimensions=[2], data=SharedBuffer(fd, 24, at, 8)) for at in (0, 8, 16)]
+        prepared.run(tensors[:2], tensors[2:])
+        assert os.pread(fd, 8, 16) == floats(value + 10, value + 20)
+    os.close(fd)
 
 
 def test_models_go_with_their_last_user(device: RemoteDevice, server: Server) -> None:

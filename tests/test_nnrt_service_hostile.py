@@ -30,7 +30,6 @@ from pippin.nnrt.attributes import AddFusion
 from pippin.nnrt.buffers import Region
 from pippin.nnrt.enums import DataType, Format
 from pippin.nnrt.enums import ReturnCode as C
-from pippin.nnrt.errors import NnrtError
 from pippin.nnrt.parcel import ParcelReader
 from pippin.nnrt.service import marshal
 from pippin.nnrt.service.client import RemoteDevice, connect
@@ -348,33 +347,40 @@ def test_memory_that_is_cut_while_it_is_used(path: Path, sealable: bool) -> None
         wire.close()
 
 
-def test_constants_and_caches_that_change_while_they_are_read(path: Path) -> None:
+def test_caches_that_change_after_they_were_checked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bytes that are checked are those that are used."""
-    with Server(path), connect(path) as device:
+    with Server(path) as server, connect(path) as device:
         exported = device.prepare(add_model()).export_cache()[0]
-        region, stop = exported.owner, threading.Event()
-        sound = region.array.copy()
+        sound = server.store.opened
 
-        def scribble() -> None:
-            rng = random.Random(1)
-            while not stop.is_set():
-                place = rng.randrange(len(sound))
-                region.array[place] ^= 0xFF
-                region.array[place] = sound[place]
+        def scribbling(content: memoryview) -> memoryview:
+            found = sound(content)
+            exported.owner.array[:] = 0xFF
+            return found
 
-        thread = threading.Thread(target=scribble)
-        thread.start()
-        codes = set()
-        for _ in range(100):
-            try:
-                prepared = device.prepare_from_cache([exported])
-                assert (prepared.predict([ONE, ONE])["out"] == 2).all()
-                codes.add(C.SUCCESS)
-            except NnrtError as error:
-                codes.add(error.code)
-        stop.set()
-        thread.join()
-        assert codes <= {C.SUCCESS, C.INVALID_MODEL_CACHE}
+        monkeypatch.setattr(server.store, "opened", scribbling)
+        prepared = device.prepare_from_cache([exported])
+        assert (exported.owner.array == 0xFF).all()
+        assert (prepared.predict([ONE, ONE])["out"] == 2).all()
+        assert code_of(lambda: device.prepare_from_cache([exported])) == C.INVALID_MODEL_CACHE
+
+
+def test_constants_that_change_after_they_were_checked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody plants a model under the digest of another."""
+    weights = constant(np.full(2, 1, np.float32))
+    model = one_node(AddFusion(), [Tensor("x", dims=[2]), weights], [Tensor("y", dims=[2])])
+    from pippin.nnrt.service import methods
+
+    sound = methods.check_model
+
+    def scribbling(*arguments: Any) -> Any:
+        found = sound(*arguments)
+        weights.data.owner.array[:] = 0
+        return found
+
+    monkeypatch.setattr(methods, "check_model", scribbling)
+    with Server(path), connect(path) as device:
+        assert device.prepare(model).predict([np.zeros(2)])["y"].tolist() == [1, 1]
 
 
 # -- clients that stall or flood ---------------------------------------------------------------------------------------
