@@ -275,6 +275,13 @@ def test_an_output_that_others_read_becomes_a_picture() -> None:
     assert edit.prove().ok
 
 
+def test_a_blob_becomes_an_output_and_a_picture() -> None:
+    layers = [("activation", {"tanh": {}}, ["image"], ["h"]), ("activation", {"ReLU": {}}, ["h"], ["y"])]
+    edit = editor(picture_network(layers)).add_output("h").output_to_image("h", scale=255)
+    assert edit.prove().ok
+    assert edit.load().predict({"image": picture()})["h"].size == (4, 3)
+
+
 def test_outputs_that_are_no_pictures() -> None:
     edit = editor(network([("activation", {"ReLU": {}}, ["x"], ["y"])], {"x": [5, 3, 4]}, ["y"]))
     with pytest.raises(InputError, match="is no picture"):
@@ -304,8 +311,11 @@ def test_optional_inputs() -> None:
     assert edit.load().predict({"a": [1, 2]})["y"].tolist() == [4, 5]
     assert edit.document.model.specificationVersion == 5
     assert edit.check().ok
+    assert edit.prove().ok
+    edit.set_optional("b", default=4)
+    assert edit.prove().ok, "what was left out stood for the default before"
     edit.set_dtype("b", "float64")
-    assert edit.load().inputs["b"].default == 3
+    assert edit.load().inputs["b"].default == 4
     with pytest.raises(InputError, match="at least one input must be required"):
         edit.set_optional("a")
     edit.set_optional("b", False)
@@ -319,6 +329,7 @@ def test_labels() -> None:
     assert edit.prove().ok
     edit.set_labels([7, 9])
     assert edit.load().predict({"x": [1, 3]}) == {"label": 9, "scores": {7: 1, 9: 3}}
+    assert (edit.load().outputs["scores"].key, edit.load().outputs["label"].kind) == ("int64", "int64")
     assert edit.check().ok
     assert edit.prove().ok
     for labels, says in ((["a"], "2 classes, got 1"), (["a", "a"], "once"), (["a", 1], "all texts or all whole")):

@@ -306,6 +306,7 @@ def test_few_values_lose_nothing() -> None:
     table = kmeans.table(values, 4)
     assert table.tolist() == [1, 2, 3, 3]
     np.testing.assert_array_equal(table[kmeans.nearest(values, table)], values)
+    assert kmeans.nearest(np.float32([0.5]), np.float32([0, 1])).tolist() == [0]
 
 
 # -- coremltools -------------------------------------------------------------------------------------------------------

@@ -295,6 +295,8 @@ def output_to_image(
 
         from ..features import to_picture
 
+        if name not in answer:
+            return answer
         values = np.asarray(answer[name], np.float32)
         values = values.reshape((1,) * (3 - values.ndim) + values.shape)
         values = values * np.asarray(factors, np.float32).reshape(-1, 1, 1) + np.asarray(offsets, np.float32).reshape(
@@ -403,6 +405,7 @@ def set_optional(document: Document, name: str, optional: bool = True, default: 
     kind = entry.type.WhichOneof("Type")
     if default is not None and (kind != "multiArrayType" or not optional):
         raise InputError(f"only optional arrays have a default value, {name!r} is {feature(entry)}")
+    before = feature(entry)
     entry.type.isOptional = optional
     if kind == "multiArrayType":
         for field in ("intDefaultValue", "floatDefaultValue", "doubleDefaultValue"):
@@ -414,4 +417,13 @@ def set_optional(document: Document, name: str, optional: bool = True, default: 
     if all(other.type.isOptional for other in inputs):
         raise InputError("at least one input must be required", hint="make another one required first")
     told = f"optional{'' if default is None else f', default {default:g}'}" if optional else "required"
-    return Step(f"make input {name!r} {told}")
+
+    def feed(data: Any, _: Any) -> Any:
+        """What was left out gets the value that it stood for."""
+        if name in data or before.kind != "multiarray":
+            return data
+        import numpy as np
+
+        return {**data, name: np.full(before.shape or (), before.default or 0.0, np.float32)}
+
+    return Step(f"make input {name!r} {told}", feed=feed)
