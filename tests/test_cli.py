@@ -160,6 +160,63 @@ def test_what_is_no_model_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "total"),
+    [
+        (("a=1,2", "b=-1,-2"), [0, 0]),
+        (("b=3,-.5", "-1,2"), [2, 1.5]),
+        (("--top", "1", "b=1,1", "-.5,nan"), [0.5, None]),
+        (("a=inf,-Infinity", "b=0,0"), [None, None]),
+    ],
+)
+def test_numbers_as_people_write_them(sums: str, words: tuple[str, ...], total: list[float | None]) -> None:
+    done = run("run", sums, *words, "--json")
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)["outputs"]["y"]
+    values = answer["values"] if isinstance(answer, dict) else answer
+    assert [float("nan") if value is None else float(value) for value in values] == pytest.approx(
+        [float("nan") if value is None else value for value in total], nan_ok=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (('a=["1","2"]', "b=1,2"), "is no number"),
+        (("a=null,2", "b=1,2"), "is no number"),
+        (("a=" + "[" * 5000, "b=1,2"), "is no number"),
+        (("a=1,2", "a=3,4", "b=1,2"), "'a' has two values"),
+        (("a=1,2", "b=1,2", "--json", "--csv"), "exclude each other"),
+        (("a=1,2", "b=1,2", "--top", "0"), "--top"),
+        (("a=1,2", "b=1,2", "--timeout", "-1"), "--timeout"),
+        (("a=1,2", "b=1,2", "--threads", "100000"), "--threads"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_values_that_are_refused(sums: str, words: tuple[str, ...], text: str) -> None:
+    done = process("run", sums, *words)
+    assert done.returncode == 2, done.stderr
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_without_pictures(tmp_path: Path) -> None:
+    done = process("run", DIGITS, str(tmp_path))
+    assert done.returncode == 2
+    assert "holds no pictures" in done.stderr
+
+
+def test_an_output_that_takes_nothing_more() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    words = [sys.executable, "-m", "pippin", "run", DIGITS, SEVEN]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+
+
 def test_unknown_command() -> None:
     done = process("rum", "x")
     assert done.returncode == 2

@@ -81,6 +81,9 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # of stdout: what is read or written on purpose has errors of its own
+        click.echo(f"error: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        sys.exit(1)
     except MemoryError:
         click.echo("error: not enough memory", err=True)
         sys.exit(1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .values import PICTURES
+from .values import PICTURES, ValuesCommand
 
 if TYPE_CHECKING:
     from ..loading import AnyModel
@@ -18,10 +18,10 @@ CHUNK = 32
 """Pictures that are opened and run together."""
 
 
-@click.command()
+@click.command(cls=ValuesCommand)
 @click.argument("model", type=click.Path())
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE | PICTURE ...]")
-@click.option("--top", default=5, show_default=True, help="Classes to show.")
+@click.option("--top", default=5, type=click.IntRange(1), show_default=True, help="Classes to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as JSON, a line a picture.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print a table: a line a picture.")
 @click.option("--output", "-o", type=click.Path(), help="Write the answer: .json, .npz, .npy, or a picture's ending.")
@@ -29,8 +29,8 @@ CHUNK = 32
     "--resize", type=click.Choice(["crop", "fit", "stretch"]), help="Make pictures fit the input by this rule."
 )
 @click.option("--engine", type=click.Choice(["onnxruntime", "reference"]), default="onnxruntime", show_default=True)
-@click.option("--threads", type=click.IntRange(1), help="Threads to use (default: all cores).")
-@click.option("--timeout", type=float, help="Seconds a run, after which to give up.")
+@click.option("--threads", type=click.IntRange(1, 256), help="Threads to use (default: all cores).")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Seconds a run, after which to give up.")
 @click.option("--max-memory", type=click.IntRange(1), help="Bytes that the network may need.")
 @click.option("--device", help="Device for an NNRt model, as `pippin devices` lists them, or unix:PATH.")
 def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv: bool, output: str | None,
@@ -53,6 +53,9 @@ def command(model: str, values: tuple[str, ...], top: int, as_json: bool, as_csv
     import pippin
 
     from . import nnrt_model
+
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other")
     from .values import example, parse
 
     if nnrt_model.is_nnrt(model):
@@ -93,7 +96,10 @@ def _pictures(words: tuple[str, ...], net: AnyModel) -> list[str]:
         word = word.removeprefix(f"{wanted[0].name}=")
         path = Path(word)
         if path.is_dir():
-            found += [str(entry) for entry in sorted(path.iterdir()) if entry.suffix.lower() in PICTURES]
+            inside = [str(entry) for entry in sorted(path.iterdir()) if entry.suffix.lower() in PICTURES]
+            if not inside:
+                raise click.UsageError(f"the folder {word} holds no pictures")
+            found += inside
         elif path.suffix.lower() in PICTURES:
             found.append(word)
         else:

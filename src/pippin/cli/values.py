@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ import click
 if TYPE_CHECKING:
     from .inputs import Input
 
+MINUS = " -"
+"""How ``ValuesCommand`` hands on a value that begins with a minus."""
 PICTURES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"}
 
 
@@ -21,7 +24,9 @@ def parse(words: Sequence[str], inputs: Mapping[str, Input], example: str) -> di
     Raises ``click.UsageError`` with what the model wants and an example command.
     """
     values: dict[str, Any] = {}
+    given: set[str] = set()
     for word in words:
+        word = word[1:] if word.startswith(MINUS) else word
         name, separator, value = word.partition("=")
         if not separator or (name not in inputs and Path(word).exists()):
             name, value = "", word
@@ -34,6 +39,9 @@ def parse(words: Sequence[str], inputs: Mapping[str, Input], example: str) -> di
             name = open_[0]
         if name not in inputs:
             raise usage(f"the model has no input {name!r}", inputs, example)
+        if name in given:
+            raise usage(f"input {name!r} has two values", inputs, example)
+        given.add(name)
         values[name] = literal(value, inputs[name], inputs, example)
     missing = [
         name for name, entry in inputs.items() if name not in values and not entry.optional and entry.default is None
@@ -88,12 +96,32 @@ def literal(value: str, entry: Input, inputs: Mapping[str, Input], example: str)
         return path
     try:
         text = value if value.lstrip().startswith("[") else f"[{value}]"
-        array = np.asarray(json.loads(text), np.float64)
-    except (ValueError, TypeError):
-        raise usage(f"{value!r} is no number and no file of numbers (input {entry.name!r})", inputs, example) from None
+        text = re.sub(r"(?<![\d.])\.(?=\d)", "0.", text)
+        text = re.sub(r"(?i)\b(nan|inf(inity)?)\b", lambda word: "NaN" if word[0][0] in "nN" else "Infinity", text)
+        array = np.asarray(json.loads(text))
+        if array.dtype.kind not in "fiub":
+            raise TypeError  # texts, null, rows of several lengths
+        array = array.astype(np.float64)
+    except (ValueError, TypeError, RecursionError):
+        raise usage(
+            f"{value[:60]!r} is no number and no file of numbers (input {entry.name!r})", inputs, example
+        ) from None
     if value.lstrip()[:1] != "[" and entry.shape and array.size == np.prod(entry.shape):
         array = array.reshape(entry.shape)
     return array
+
+
+class ValuesCommand(click.Command):
+    """A command whose values may begin with a minus: ``-1,2`` is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        numbers = [index for index, word in enumerate(args) if re.match(r"-(\.?\d|inf)", word)]
+        # the value of an option is not touched
+        taken = {option for param in self.params for option in param.opts if not getattr(param, "is_flag", True)}
+        for index in numbers:
+            if "--" not in args[:index] and not (index and args[index - 1] in taken):
+                args[index] = f"{MINUS}{args[index][1:]}"
+        return super().parse_args(ctx, args)
 
 
 def usage(problem: str, inputs: Mapping[str, Input], example: str) -> click.UsageError:
