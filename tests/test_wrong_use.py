@@ -12,7 +12,7 @@ from PIL import Image
 
 import pippin
 from make import network, picture_network
-from pippin.errors import DeviceError, InputError, PippinError, ReadError, UnsupportedError
+from pippin.errors import CheckError, DeviceError, InputError, PippinError, ReadError, UnsupportedError
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 DIGITS = EXAMPLES / "digits.mlmodel"
@@ -102,6 +102,34 @@ def test_warm_up_of_a_closed_model() -> None:
 def test_the_state_of_another_kind() -> None:
     with pytest.raises(InputError, match="new_state"):
         pippin.load(DIGITS).predict({"image": EXAMPLES / "digit-7.png"}, state=5)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("layer", "bad"),
+    [
+        (("crop", {"cropAmounts": {"borderAmounts": [{"startEdgeSize": 2}, {}]}}), (1, 2, 2)),
+        (("padding", {"reflection": {}, "paddingAmounts": {"borderAmounts": [{"startEdgeSize": 3}, {}]}}), (1, 3, 3)),
+        (("pooling", {"type": 0, "kernelSize": [3, 3], "stride": [1, 1], "valid": {}}), (1, 2, 3)),
+        (("bias", {"shape": [2, 1, 1], "bias": np.ones(2)}), (1, 4, 4)),
+    ],
+    ids=lambda value: value[0] if isinstance(value[0], str) else None,
+)
+def test_the_plan_for_all_sizes_refuses_what_others_refuse(layer: Any, bad: tuple[int, ...]) -> None:
+    """The third distinct shape and those after it are served by one plan, which does not know the sizes."""
+    kind, params = layer
+    channels = 2 if kind == "bias" else 1
+    model = network([(kind, params, ["x"], ["y"])], {"x": [1, channels, 5, 5]}, ["y"])
+    ranges = model.description.input[0].type.multiArrayType.shapeRange
+    for _ in range(4):
+        ranges.sizeRanges.add(lowerBound=1, upperBound=-1)
+    net = load(model)
+    # the number of channels becomes unknown only where the third shape differs in it
+    for size in (5, 6) if kind == "bias" else (5, 6, 7, 8):
+        net.predict({"x": np.ones((1, channels, size, size))})
+    for _ in range(2):
+        with pytest.raises(CheckError, match=kind):
+            net.predict({"x": np.ones((1, *bad))})
+    assert net.predict({"x": np.ones((1, channels, 9, 9))})["y"].size
 
 
 # -- precision -------------------------------------------------------------------------------------------------------

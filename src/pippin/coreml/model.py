@@ -148,7 +148,7 @@ class Model(Described):
             name: self._encoder(entry) for name, entry in self.inputs.items()
         }
         self._preprocessing = preprocess.steps(self._network, self.inputs)
-        self._plans: Plans[Plan] = Plans(self._compile)
+        self._plans: Plans[Plan] = Plans(self._compile, check=self._sound)
         self._batches: dict[Any, Plan | None] = {}
         self._closed = False
 
@@ -415,6 +415,10 @@ class Model(Described):
         self._fits_memory(g.graph)
         return Plan(self.session(g.graph), names, decode, draws)
 
+    def _sound(self, shapes: Sequence[Sequence[Dim]]) -> None:
+        """Raises what the network cannot be lowered for with ``shapes``."""
+        self._lower(shapes, True, [])
+
     def _fits_memory(self, graph: Graph) -> None:
         limit = self._options.max_memory
         if limit is None:
@@ -463,7 +467,7 @@ class Model(Described):
     def close(self) -> None:
         """Lets go of sessions and weights; the model answers no more."""
         self._closed = True
-        self._plans = Plans(self._compile)
+        self._plans = Plans(self._compile, check=self._sound)
 
     def __enter__(self) -> Self:
         return self

@@ -2,6 +2,8 @@
 
 The first two distinct shapes get a static plan each, which is the fastest. From the third on one symbolic plan serves
 all, if the network can be compiled so; else static plans are made as they are asked for and the oldest is let go.
+A symbolic plan cannot see that a size breaks a rule (a kernel larger than what it slides over, parameters that would be
+broadcast along an axis of 1): such sizes are checked once each, so that every plan refuses the same.
 """
 
 from __future__ import annotations
@@ -21,14 +23,26 @@ STATIC_FIRST = 2
 KEPT = 8
 """Static plans that are kept when no symbolic one can be had."""
 
+REMEMBERED = 4096
+"""Shapes that are known to be sound for the symbolic plan."""
+
 log = logging.getLogger("pippin")
 
 
 class Plans(Generic[Plan]):
     """Plans by input shapes; ``compile`` makes one for shapes in which a ``str`` stands for an unknown size."""
 
-    def __init__(self, compile: Callable[[Sequence[tuple[Dim, ...]]], Plan], *, symbolic: bool = True) -> None:
+    def __init__(
+        self,
+        compile: Callable[[Sequence[tuple[Dim, ...]]], Plan],
+        *,
+        symbolic: bool = True,
+        check: Callable[[Shapes], object] | None = None,
+    ) -> None:
+        """``check`` raises for shapes that ``compile`` would refuse, without compiling."""
         self._compile = compile
+        self._check = check
+        self._sound: set[Shapes] = set()
         self._static: dict[Shapes, Plan] = {}
         self._symbolic: tuple[tuple[tuple[Dim, ...], ...], Plan] | None = None
         self._try_symbolic = symbolic
@@ -47,12 +61,21 @@ class Plans(Generic[Plan]):
             if len(self._static) >= STATIC_FIRST and self._try_symbolic:
                 plan = self._symbolic_plan(shapes)
                 if plan is not None:
+                    self._require_sound(shapes)
                     return plan
             plan = self._compile(shapes)
             if len(self._static) >= KEPT:
                 self._static.pop(next(iter(self._static)))
             self._static[shapes] = plan
             return plan
+
+    def _require_sound(self, shapes: Shapes) -> None:
+        if self._check is None or shapes in self._sound:
+            return
+        self._check(shapes)
+        if len(self._sound) >= REMEMBERED:
+            self._sound.clear()
+        self._sound.add(shapes)
 
     def _symbolic_plan(self, shapes: Shapes) -> Plan | None:
         if self._symbolic is not None and _fits(self._symbolic[0], shapes):
