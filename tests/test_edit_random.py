@@ -15,8 +15,11 @@ import pytest
 import pippin
 from editkit import OPERATIONS, sequence
 from make import dense, network, picture_network, updatable
+from mutants import mutants
+from pippin.coreml import schema
 from pippin.coreml.edit import Editor
 from pippin.coreml.read import read
+from pippin.errors import PippinError
 from shared import SHARED, needs_shared
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -108,3 +111,25 @@ FILES = sorted((SHARED / "models").glob("*.mlmodel"), key=lambda path: (path.sta
 def test_real_files(seed: int) -> None:
     edit = pippin.edit(FILES[seed % len(FILES)])
     prove(edit, sequence(edit, 1000 + seed))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_broken_models_raise_errors_of_our_own(part: int) -> None:
+    """Edits of models whose fields are nonsense: they succeed or say no, whatever the file holds."""
+    originals = [build() for build in MODELS.values()]
+    originals += [schema.Model.FromString((EXAMPLES / "digits.mlmodel").read_bytes())]
+    for seed, (what, model) in enumerate(mutants(originals, 60, seed=part)):
+        try:
+            edit = pippin.edit(model.SerializeToString())
+        except PippinError:
+            continue
+        for index in range(3):
+            try:
+                sequence(edit, 10 * seed + index, 3)
+                edit.prove(seeds=(0,), max_memory=10_000_000)
+                str(edit)
+            except PippinError:
+                pass
+            except Exception as error:
+                raise AssertionError(f"{what}: {edit.steps}") from error
+            edit.undo(len(edit.steps))

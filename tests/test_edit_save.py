@@ -195,6 +195,11 @@ def test_an_edit_that_fails_leaves_no_trace() -> None:
         lambda: edit.set_flexible("image", ranges=[(8, 32), (8, 32)]),  # the dense layer pins the size
         lambda: edit.set_preprocessing("image", mean=0.5, std=0),
         lambda: edit.set_labels(["a"]),
+        lambda: edit.set_labels([2**70 + n for n in range(10)]),
+        lambda: edit.set_metadata(author=3),  # type: ignore[arg-type]
+        lambda: edit.rename_input("image", "\ud800"),
+        lambda: edit.set_size("image", (2**70, 1)),
+        lambda: edit.set_optional("image", default=1.0),
     ):
         with pytest.raises(pippin.PippinError) as caught:
             act()

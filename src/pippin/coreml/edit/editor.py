@@ -79,6 +79,9 @@ class Editor:
             step = change(document, *arguments, **options)
         except PippinError as error:
             raise error.at(self._name) from None
+        except (ValueError, TypeError, OverflowError) as error:
+            # the format's fields have ranges and types of their own
+            raise InputError(f"a value does not fit: {error}", where=self._name) from error
         self.steps.append(step)
         self._states.append(document.model)
         return self
