@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from pippin.coreml.weights import Weights
 from pippin.errors import CheckError, RunError
 from pippin.graph.builder import Builder
 from pippin.graph.composites.int8 import int8_matmul, quantize_symmetric
+from pippin.graph.composites.recurrent import Activation, Cell, gru, lstm
 from pippin.graph.composites.scatter import MODES, scatter_axis, scatter_elements, scatter_nd
 from pippin.graph.ir import Value
 from pippin.graph.write import write
@@ -284,3 +288,50 @@ def test_a_body_may_return_anything(what: str) -> None:
     _, rows = run(build, np.array([1, 1], np.float32))
     first = {"own input": 1, "one value twice": 2}.get(what)
     np.testing.assert_array_equal(rows[:, 0], [1, 1, 1] if first is None else [first, first + 1, first + 2])
+
+
+# -- recurrent operators over nothing --------------------------------------------------------------------------------
+
+_EMPTY = """
+import sys
+import numpy as np
+sys.path.insert(0, {tests!r})
+from pippin.errors import PippinError
+from test_ort_traps import recurrent, run
+try:
+    answer = run(lambda g, x: recurrent(g, x, {kind!r}), np.ones({shape}, np.float32), symbolic={symbolic})
+    print([value.shape for value in answer])
+except PippinError as error:
+    print("refused:", type(error).__name__)
+"""
+
+
+def recurrent(g: Builder, x: Value, kind: str) -> Any:
+    """An LSTM or GRU of two units."""
+    gates = {"lstm": 4, "gru": 3}[kind]
+    cell = Cell(g.constant(np.ones((1, 2 * gates, 3), np.float32)), g.constant(np.ones((1, 2 * gates, 2), np.float32)))
+    usual = [Activation("Sigmoid"), Activation("Tanh"), Activation("Tanh")]
+    if kind == "lstm":
+        return lstm(g, x, cell, None, None, activations=usual)
+    return gru(g, x, cell, None, activations=usual[:2])
+
+
+@pytest.mark.parametrize("symbolic", [False, True], ids=["known", "unknown"])
+@pytest.mark.parametrize(
+    ("kind", "shape", "told"),
+    [
+        ("lstm", (2, 0, 3), "refused"),
+        ("lstm", (0, 2, 3), "[(0, 1, 2, 2)"),
+        ("lstm", (2, 2, 3), "[(2, 1, 2, 2)"),
+        ("gru", (2, 0, 3), "refused"),
+        ("gru", (0, 2, 3), "refused"),
+        ("gru", (2, 2, 3), "[(2, 1, 2, 2)"),
+    ],
+)
+def test_a_recurrent_operator_over_nothing_does_not_end_the_process(
+    kind: str, shape: tuple[int, ...], told: str, symbolic: bool
+) -> None:
+    script = _EMPTY.format(tests=str(Path(__file__).parent), kind=kind, shape=shape, symbolic=symbolic)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(told), done.stdout

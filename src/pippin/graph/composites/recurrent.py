@@ -13,6 +13,7 @@ from typing import Any
 
 from ..builder import Builder
 from ..ir import Value
+from .guard import require_some
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """Direction → for each pass whether it runs backwards."""
@@ -157,7 +158,7 @@ class _Lstm:
     def operator(self, g: Builder, x: Value, h: Value | None, c: Value | None) -> tuple[Value, Value, Value]:
         """As ONNX's LSTM."""
         result: tuple[Value, Value, Value] = g.LSTM(
-            x,
+            require_some(g, x, [1], "the batch"),
             self.cell.w,
             self.cell.r,
             _bias(g, self.cell, 4),
@@ -355,7 +356,7 @@ def gru(
     """
     h = _given(h)
     result: tuple[Value, Value] = g.GRU(
-        x,
+        require_some(g, x, [0, 1], "the sequence and the batch"),
         cell.w,
         cell.r,
         _bias(g, cell, 3),

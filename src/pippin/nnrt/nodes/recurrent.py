@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...errors import CheckError
+from ...graph.composites.guard import require_some
 from ...graph.composites.recurrent import DIRECTIONS
 from ...graph.ir import Value
 from .. import attributes
@@ -34,6 +35,7 @@ def lstm(
     half = x.dtype.name != "float32"
     if half:
         x, w, r, bias, h, c = (g.cast(value, "float32") for value in (x, w, r, bias, h, c))
+    x = require_some(g, x, [1], "the batch")
     result: tuple[Value, Value, Value] = g.LSTM(
         x, w, r, bias, None, h, c, outputs=3, hidden_size=int(r.shape[2]), direction=direction
     )
