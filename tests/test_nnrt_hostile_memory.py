@@ -220,7 +220,8 @@ def test_files_that_shrink_while_they_are_in_use(kind: str) -> None:
     assert done.returncode == 0, (done.returncode, done.stderr)
     codes = set(done.stdout.split())
     assert codes <= {"SUCCESS", "INVALID_PARAMETER", "MEMORY_ERROR", "INVALID_BUFFER", "INVALID_MODEL_CACHE"}
-    assert codes & {"INVALID_PARAMETER", "MEMORY_ERROR", "INVALID_BUFFER"}, codes
+    if kind != "memfd that allows sealing":  # those are sealed when they are first seen, and then cannot shrink
+        assert codes & {"INVALID_PARAMETER", "MEMORY_ERROR", "INVALID_BUFFER"}, codes
 
 
 # -- flat --------------------------------------------------------------------------------------------------------------

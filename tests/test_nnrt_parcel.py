@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pippin.errors import CheckError, PippinError, ReadError
@@ -179,10 +179,11 @@ def test_a_short_blob_is_refused(attributes: Attributes, data: st.DataObject) ->
     blob = attributes.to_bytes()
     shape = layout(type(attributes))
     padding = 4 if shape.fields and shape.fields[-1].kind == "String" else 1
-    old_form = len(blob) - 4 * sum(field.enum is not None for field in shape.fields)
-    # the old form with its string not padded is a whole blob too
-    whole = range(old_form - padding + 1, old_form + 1)
-    cut = data.draw(st.integers(0, len(blob) - padding).filter(lambda cut: shape.raw or cut not in whole))
+    enums = sum(field.enum is not None for field in shape.fields)
+    # an enum of the old form is half as wide: where a text follows, the other half can be read as an empty one
+    assume(shape.raw or not enums or padding == 1)
+    old_form = len(blob) - 4 * enums
+    cut = data.draw(st.integers(0, len(blob) - padding).filter(lambda cut: shape.raw or cut != old_form))
     with pytest.raises(ReadError) as caught:
         type(attributes).from_bytes(blob[:cut])
     assert type(attributes).__name__ in str(caught.value)

@@ -6,6 +6,7 @@ stdout is data, stderr is talk. Exit codes: 0 done, 1 the answer is no (invalid,
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -79,11 +80,17 @@ def main() -> None:
         click.echo(f"error: {error}", err=True)
         sys.exit(1)
     except BrokenPipeError:
-        sys.stderr.close()
+        _forget_stdout()
         sys.exit(0)
     except OSError as error:  # of stdout: what is read or written on purpose has errors of its own
+        _forget_stdout()
         click.echo(f"error: {error.filename or 'the output'}: {error.strerror or error}", err=True)
         sys.exit(1)
     except MemoryError:
         click.echo("error: not enough memory", err=True)
         sys.exit(1)
+
+
+def _forget_stdout() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
