@@ -247,7 +247,9 @@ def _output(g: Any, model: Model, name: str, blob: Any, lowerer: Any) -> None:
     import numpy as np
 
     entry = model.outputs.get(name)
-    value = blob.flat(g)[0] if blob.folded else blob.nd(g)
+    # folded only where the axes in front are ones that `predict` does not answer with either
+    folded = model.legacy and blob.steps == 1
+    value = blob.flat(g)[0] if folded else blob.nd(g)
     if entry is not None and entry.dtype == "int32":
         value = value if value.dtype.kind == "i" else g.Round(value)
         value = g.cast(value, np.int32)
@@ -259,7 +261,7 @@ def _output(g: Any, model: Model, name: str, blob: Any, lowerer: Any) -> None:
             declared: tuple[int, ...] = (len(labels),)
         else:
             declared = tuple(entry.shape or ()) if entry is not None else ()
-        value = g.reshape(value, _answer(g, value, declared, blob.folded and model.legacy, model.legacy))
+        value = g.reshape(value, _answer(g, value, declared, folded, model.legacy))
     lowerer.claim(g, name, value)
     g.output(value, name)
 
