@@ -1,4 +1,4 @@
-"""An exported network answers in the shapes that ``predict`` answers in; the proof compares numbers, not leading axes."""
+"""An exported network answers in the shapes that ``predict`` answers in."""
 
 from __future__ import annotations
 
