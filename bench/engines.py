@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,31 @@ def ours(folder: Path, name: str, threads: int, *, mmap: bool = False) -> Call:
     return lambda: model.predict(data)[output]
 
 
-def ort(folder: Path, name: str, threads: int) -> Call:
+def fed(folder: Path, name: str) -> Call:
+    """What makes the input of a run: nothing for an array; a picture has to become planes, which ours does as well."""
+    data = np.load(folder / f"{name}.npz")
+    x = data["x"]
+    if "picture" not in data:
+        return lambda: x
+    picture = data["picture"]
+    planes = picture.reshape(*picture.shape[:2], -1)
+    if not np.array_equal(planes.transpose(2, 0, 1)[None], x):
+        planes = planes[..., ::-1]
+    return lambda: np.ascontiguousarray(planes.transpose(2, 0, 1)[None], np.float32)
+
+
+def ort(folder: Path, name: str, threads: int, entries: Mapping[str, str] = MappingProxyType({})) -> Call:
+    """ONNX Runtime on torch's export, as it is, or with ``entries`` of the session's configuration."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
+    for key, value in entries.items():
+        options.add_session_config_entry(key, value)
     path = str(folder / f"{name}.onnx")
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    feeds = {session.get_inputs()[0].name: np.load(folder / f"{name}.npz")["x"]}
-    return lambda: session.run(None, feeds)[0]
+    feed, key = fed(folder, name), session.get_inputs()[0].name
+    return lambda: session.run(None, {key: feed()})[0]
 
 
 def openvino(folder: Path, name: str, threads: int) -> Call:
@@ -53,8 +70,8 @@ def openvino(folder: Path, name: str, threads: int) -> Call:
     settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
     core.set_property("CPU", settings)
     request = core.compile_model(str(folder / f"{name}.onnx"), "CPU").create_infer_request()
-    x = np.load(folder / f"{name}.npz")["x"]
-    return lambda: request.infer({0: x})[0]
+    feed = fed(folder, name)
+    return lambda: request.infer({0: feed()})[0]
 
 
 def mnn(folder: Path, name: str, threads: int) -> Call:
@@ -72,9 +89,13 @@ def mnn(folder: Path, name: str, threads: int) -> Call:
     names = [graph.input[0].name], [graph.output[0].name]
     manager = MNN.nn.create_runtime_manager(({"backend": 0, "precision": "high", "numThread": threads},))
     network = MNN.nn.load_module_from_file(str(path), *names, runtime_manager=manager)
-    x = np.load(folder / f"{name}.npz")["x"]
-    variable = MNN.expr.const(x, list(x.shape), MNN.expr.NCHW)
-    return lambda: np.array(network.forward(variable).read())
+    feed = fed(folder, name)
+    shape = list(feed().shape)
+
+    def run() -> NDArray[Any]:
+        return np.array(network.forward(MNN.expr.const(feed(), shape, MNN.expr.NCHW)).read())
+
+    return run
 
 
 def session_of(folder: Path, name: str, threads: int, options: dict[str, str]) -> Call:

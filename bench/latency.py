@@ -4,10 +4,10 @@ python bench/latency.py DIR                         ours and ONNX Runtime on tor
 python bench/latency.py DIR --apart ours ort mnn    a process for each engine, taking turns
     --python ENGINE=PATH   another interpreter for an engine (it needs numpy and the engine)
     --models FILE ...      Core ML files with one input: the others run our export of them
-    --nets a,b  --threads N  --rounds N
+    --nets a,b  --threads N  --rounds N  --restarts N
     --cpu                  CPU time on one thread: steady on a machine that others use too
 
-DIR is what ``bench/nets.py`` made. Figures are the 20th percentile: whatever disturbs a measurement makes it longer.
+DIR is what ``bench/nets.py`` made. A picture is turned into planes within the measured time, by every engine's user.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,9 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from engines import ENGINES, NETWORKS, export
+from engines import ENGINES, NETWORKS, export, ort
 
-Times = dict[str, list[float]]
+Times = dict[str, float]
+"""Seconds by engine."""
+REST = 0.05
+"""Seconds between turns of processes: some engines spin on for a while, and would take a core of the next."""
 
 
 def measured(call: Callable[[], Any], count: int, clock: Callable[[], float]) -> float:
@@ -51,23 +55,52 @@ def error(answer: Any, wanted: Any) -> float:
 
 
 def together(folder: Path, name: str, options: argparse.Namespace) -> Times:
-    """Both engines in this process, in turns; who begins changes."""
+    """Both engines in this process, in turns; who begins changes.
+
+    The threads of both wait alike: those of the engine's default go on spinning into the other's turn, and cost it a
+    core.
+    """
+    import onnxruntime
+
+    from pippin.runtime.session import waiting
+
     clock = time.process_time if options.cpu else time.perf_counter
-    calls = {engine: ENGINES[engine](folder, name, options.threads) for engine in ("ort", "ours")}
+    calls = {
+        "ort": ort(folder, name, options.threads, waiting(onnxruntime.__version__)),
+        "ours": ENGINES["ours"](folder, name, options.threads),
+    }
     wanted = np.load(folder / f"{name}.npz")["y"]
     for engine, call in calls.items():
         warn(name, engine, error(call(), wanted))
     count = calls_a_turn(calls["ort"])
-    times: Times = {engine: [] for engine in calls}
+    times: dict[str, list[float]] = {engine: [] for engine in calls}
     for turn in range(options.rounds):
         for engine in sorted(calls, reverse=bool(turn % 2)):
             calls[engine]()
             times[engine].append(measured(calls[engine], count, clock))
-    return times
+    return {engine: low(values) for engine, values in times.items()}
+
+
+def low(values: list[float]) -> float:
+    """The 20th percentile: whatever disturbs a measurement makes it longer."""
+    return sorted(values)[len(values) // 5]
 
 
 def apart(folder: Path, name: str, options: argparse.Namespace) -> Times:
-    """A process for each engine, in turns, so that no pool of threads gets into another's way."""
+    """A process for each engine, in turns, so that no pool of threads gets into another's way.
+
+    One process differs from the next by several per cent (where its memory lies, which cores it got): the figure is
+    the median over ``--restarts``.
+    """
+    found: dict[str, list[float]] = {engine: [] for engine in options.apart}
+    for _ in range(options.restarts):
+        for engine, seconds in processes(folder, name, options).items():
+            found[engine].append(seconds)
+    return {engine: statistics.median(values) for engine, values in found.items() if values}
+
+
+def processes(folder: Path, name: str, options: argparse.Namespace) -> Times:
+    """One process for each engine, in turns."""
     pythons = dict(entry.split("=", 1) for entry in options.python)
     workers = {}
     for engine in options.apart:
@@ -82,7 +115,7 @@ def apart(folder: Path, name: str, options: argparse.Namespace) -> Times:
             continue
         warn(name, engine, first)
         workers[engine] = worker
-    times: Times = {engine: [] for engine in workers}
+    times: dict[str, list[float]] = {engine: [] for engine in workers}
     for turn in range(options.rounds):
         for engine in sorted(workers, reverse=bool(turn % 2)):
             stdin = workers[engine].stdin
@@ -90,9 +123,10 @@ def apart(folder: Path, name: str, options: argparse.Namespace) -> Times:
             stdin.write("\n")
             stdin.flush()
             times[engine].append(answer(workers[engine]))
+            time.sleep(REST)
     for worker in workers.values():
         worker.communicate()
-    return times
+    return {engine: low(values) for engine, values in times.items()}
 
 
 def answer(worker: subprocess.Popen[str]) -> Any:
@@ -129,14 +163,13 @@ def table(results: dict[str, Times]) -> None:
     print(f"| network | {' | '.join(heads)} |\n|---|{'---:|' * len(heads)}")
     ratios: dict[str, list[float]] = {}
     for name, times in results.items():
-        low = {engine: sorted(values)[len(values) // 5] * 1e3 for engine, values in times.items()}
-        cells = [f"{low[engine]:.2f}" if engine in low else "-" for engine in engines]
-        against = {peer: low[peer] for peer in peers if peer in low}
+        cells = [f"{times[engine] * 1e3:.2f}" if engine in times else "-" for engine in engines]
+        against = {peer: times[peer] for peer in peers if peer in times}
         if len(peers) > 1 and against:
             against["best"] = min(against.values())
         for head in [*peers, *(["best"] if len(peers) > 1 else [])]:
-            if head in against and mine in low:
-                ratios.setdefault(head, []).append(low[mine] / against[head])
+            if head in against and mine in times:
+                ratios.setdefault(head, []).append(times[mine] / against[head])
                 cells.append(f"{ratios[head][-1]:.3f}")
             else:
                 cells.append("-")
@@ -156,6 +189,7 @@ def main() -> None:
     parser.add_argument("--nets", default=",".join(NETWORKS))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--restarts", type=int, default=3)
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 BATCH, TURN = 32, 10
+REST = 0.3
+"""Seconds between turns: threads spin on for a while, and would take a core of the other side."""
 NETWORKS = {
     # picture size, channels of two 3x3 convolutions with pooling, widths of the dense layers
     "digits 16x16, 8 and 16 channels": (16, (8, 16), (10,)),
@@ -187,7 +189,9 @@ def main() -> None:
             turn(step)
             ours, theirs = [], []
             for _ in range(words.rounds):
+                time.sleep(REST)
                 ours.append(turn(step))
+                time.sleep(REST)
                 theirs.append(float(ask("turn")))
             a, b = statistics.median(ours), statistics.median(theirs)
             least = f"least {min(ours) * 1e3:.2f} and {min(theirs) * 1e3:.2f} ms, ratio {min(ours) / min(theirs):.2f}"

@@ -21,7 +21,7 @@ from pippin.errors import RunError
 from pippin.graph.builder import Builder
 from pippin.graph.write import write
 from pippin.runtime import backing
-from pippin.runtime.session import SPINNING, Session, _pool
+from pippin.runtime.session import SPINNING, Session, waiting
 
 linux = pytest.mark.skipif(not backing.MAPS.exists(), reason="needs /proc to see what is mapped")
 
@@ -250,7 +250,7 @@ def test_what_cannot_be_prepared_is_our_error() -> None:
     ],
 )
 def test_threads_do_not_spin_for_long(version: str, key: str) -> None:
-    assert list(_pool(version)) == [key]
+    assert list(waiting(version)) == [key]
 
 
 def busy(options: dict[str, str]) -> list[float]:

@@ -1,15 +1,52 @@
-"""Writing files so that an interrupted run loses nothing: a temporary file beside the target, then a rename."""
+"""Reading files whole, and writing them so that an interrupted run loses nothing: a temporary file, then a rename."""
 
 from __future__ import annotations
 
 import os
+import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from .errors import WriteError
+from .errors import ReadError, WriteError
+
+LARGE = 4 << 20
+"""Bytes from which on a file is read into huge pages: below, the import of NumPy costs more than the pages do."""
+
+
+def read(path: str | os.PathLike[str]) -> memoryview:
+    """The content of ``path``, read-only.
+
+    A large file goes into memory that NumPy asks of the system in huge pages: 25,000 page faults are half of what
+    reading 100 MB costs. Raises ``OSError``, and ``ReadError`` for a file that is larger than the machine's memory.
+    """
+    with Path(path).open("rb", buffering=0) as file:
+        state = os.fstat(file.fileno())
+        size = state.st_size if stat.S_ISREG(state.st_mode) else 0
+        if size > _memory():
+            raise ReadError(
+                f"the file has {size:,} bytes, more than the memory of this machine",
+                hint="is it what it should be? a map of it may do (mmap=True)",
+            )
+        if size < LARGE:
+            return memoryview(file.readall())
+        import numpy as np
+
+        data = np.empty(size, np.uint8).data
+        done = 0
+        while done < size and (count := file.readinto(data[done:])):
+            done += count
+        return data[:done].toreadonly()
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return sys.maxsize
 
 
 @contextmanager

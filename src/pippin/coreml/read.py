@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from .. import files
 from ..errors import ReadError, UnsupportedError
 from ..runtime.backing import Backing
 from . import schema, wire
@@ -89,7 +90,7 @@ def read(source: Source, *, mmap: bool = False) -> Document:
             if path.exists() and stat.S_IFMT(path.stat().st_mode) in (stat.S_IFCHR, stat.S_IFBLK):
                 raise ReadError("a device is no file of a model")
             noted = Backing.note(path)
-            data = _map(path) if mmap else memoryview(path.read_bytes())
+            data = _map(path) if mmap else files.read(path)
             backing = Backing(*noted, data, mmap)
         except ReadError as error:
             raise error.at(name) from None

@@ -10,9 +10,9 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..errors import PippinError, ReadError
 from .buffers import Mappings
 from .codes import HINTS, MEANINGS
@@ -153,9 +153,7 @@ def check(source: str | os.PathLike[str] | bytes | Model, *, values: bool = True
         return _Checker(source, values).report(source.name or "model")
     name = str(source) if isinstance(source, (str, os.PathLike)) else "model"
     try:
-        if isinstance(source, (str, os.PathLike)):
-            source = Path(source).read_bytes()
-        container = unpack(source)
+        container = unpack(files.read(source) if isinstance(source, (str, os.PathLike)) else source)
         if container.kind is Kind.PREPARED:
             return _prepared(container, name)
         model = model_of(container)

@@ -18,7 +18,6 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .. import files
@@ -83,7 +82,7 @@ def load_model(source: str | os.PathLike[str] | Bytes) -> Model:
     if not isinstance(source, (bytes, bytearray, memoryview)):
         where = str(source)
         try:
-            source = Path(source).read_bytes()
+            source = files.read(source)
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", where=where) from None
     container = unpack(source, where=where)

@@ -72,7 +72,7 @@ class Session:
 
         settings = ort.SessionOptions()
         settings.log_severity_level = LOG_SEVERITY
-        for key, value in (_pool(ort.__version__) | options).items():
+        for key, value in (waiting(ort.__version__) | options).items():
             settings.add_session_config_entry(key, value)
         if profile is not None:
             settings.enable_profiling = True
@@ -135,7 +135,7 @@ class Session:
             timer.cancel()
 
 
-def _pool(version: str) -> dict[str, str]:
+def waiting(version: str) -> dict[str, str]:
     """Options of a pool whose threads soon stop spinning, so that several sessions do not fight for cores.
 
     A short time is better than none: the next run, or the next operator, finds them awake. Engines before 1.26 know
