@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from ..coreml import answers
 from ..errors import InputError, PippinError, UnsupportedError
 from . import reference, samples
 from .difference import TOLERANCE, Difference, difference
@@ -172,12 +174,18 @@ def _wanted(model: Model, data: Mapping[str, Any], keep: list[str] | None) -> di
 def _trial(
     model: Model, other: OnnxModel | Converted, what: str, data: Mapping[str, Any], everything: bool, tolerance: float
 ) -> Trial:
+    from ..onnx_model import OnnxModel
+
     given = {name: _given(model, other, name, value) for name, value in data.items()}
     names = model.blob_outputs()
     wanted = _wanted(model, data, None if everything else names)
     found = other.run(given)
     trial = Trial(what, [])
     compared = {name: difference(name, *_alike(found[name], wanted[name]), tolerance) for name in names}
+    if isinstance(other, OnnxModel):
+        for name, entry in compared.items():
+            problem = entry.problem or _misshapen(model, other, name, found[name].shape, wanted[name].shape)
+            compared[name] = replace(entry, problem=problem)
     if any(not entry.ok and not entry.problem for entry in compared.values()):
         narrow = reference.blobs(model, data, keep=names, rounding=_float32)
         for name, entry in compared.items():
@@ -218,8 +226,33 @@ def _label(model: Model, found: Mapping[str, Any], wanted: Mapping[str, Any]) ->
 
 
 def _alike(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Two forms of a blob in one shape: [N,C,H,W] stands for [S,B,C,H,W]; outputs may have the declared shape."""
+    """Two forms of a blob in one shape: [N,C,H,W] stands for [S,B,C,H,W]; shapes of outputs are looked at apart."""
     return (a.reshape(b.shape), b) if a.size == b.size else (a, b)
+
+
+def _misshapen(model: Model, other: OnnxModel, name: str, found: tuple[int, ...], blob: tuple[int, ...]) -> str:
+    """What is wrong with the shape of an output, whose blob has the shape ``blob`` in the reference; "" if nothing is.
+
+    Right is what ``predict`` answers in, for pictures [N,C,H,W]; where the graph leaves the axes in front open, they
+    may be there, with the sequence or without it.
+    """
+    entry = model.outputs.get(name)
+    if entry is not None and entry.kind == "image":
+        wanted, inner = blob[-4:], blob[-3:]
+    else:
+        declared = tuple((entry.shape or ()) if entry is not None else ())
+        if model.labels and name == model.probabilities:
+            declared = (len(model.labels),)
+        whole, inner = math.prod(blob), declared or blob[2:]
+        wanted = answers.shape(blob, declared, model.legacy)
+        if math.prod(inner) * blob[1 if model.legacy else 0] != whole:
+            inner = blob[2:]
+    form = next(value.type.tensor_type.shape for value in other.proto.graph.output if value.name == name)
+    dims = [dim.dim_value for dim in form.dim]
+    batch = model.legacy and blob[0] == 1 and bool(dims) and not dims[0]
+    if found == wanted or (batch and found == (blob[1], *inner)) or (not all(dims[:2]) and found == blob):
+        return ""
+    return f"shapes differ: {list(found)} and {list(wanted)}"
 
 
 def _given(model: Model, other: OnnxModel | Converted, name: str, value: Any) -> Any:
@@ -240,7 +273,7 @@ def _inputs(
         found.append((f"input {index + 1}" if len(own) > 1 else "the input given", dict(data)))
     first = shapes(model, other)
     for turn in range(3 if level == "full" else 1):
-        found.append((f"seed {seed + turn}", samples.sample(model, seed + turn, first)))
+        found.append((f"seed {seed + turn}", _sample(model, other, seed + turn, first)))
     if level == "full":
         seen = [first]
         for turn, variant in enumerate(samples.variants(model)):
@@ -248,7 +281,7 @@ def _inputs(
             if sizes not in seen:
                 seen.append(sizes)
                 text = ", ".join(f"{name} {list(size)}" for name, size in sizes.items() if name in variant)
-                found.append((f"seed {seed + turn}, {text}", samples.sample(model, seed + turn, sizes)))
+                found.append((f"seed {seed + turn}, {text}", _sample(model, other, seed + turn, sizes)))
     return found
 
 
@@ -264,13 +297,26 @@ def shapes(
     for lead in LEADS:
         found = {name: _sizes(model, other, name, variant or {}, lead) for name in model.inputs}
         try:
-            model.feeds(data := samples.sample(model, 0, found))
+            model.feeds(data := _sample(model, other, 0, found))
             other.run(data)
             model.predict(data)
         except PippinError:
             continue
         return found
     raise UnsupportedError("no length of sequence and batch was found that the network takes; give an input")
+
+
+def _sample(
+    model: Model, other: OnnxModel | Converted, seed: int, sizes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Any]:
+    """Seeded inputs; what only the model may go without, as where its size is open, has its default."""
+    import numpy as np
+
+    data = samples.sample(model, seed, sizes)
+    for name, entry in other.inputs.items():
+        if name not in data and not entry.optional and entry.default is None:
+            data[name] = np.full(sizes[name], model.inputs[name].default or 0.0, np.float32)
+    return data
 
 
 def _lead(model: Model, other: OnnxModel | Converted, name: str) -> int:

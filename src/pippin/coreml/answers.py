@@ -39,13 +39,15 @@ def decoder(model: Model, entry: Feature, steps: int) -> Decoder:
 
 def shaped(value: Any, declared: tuple[int, ...], steps: int, legacy: bool) -> Any:
     """An output in the declared shape if the elements fit, else as the network made it, without leading ones."""
-    if declared and math.prod(declared) == value.size:
-        return value.reshape(declared)
-    if steps:
-        value = value.reshape(steps, value.shape[0] // steps, *value.shape[1:])
-    if legacy and value.ndim == 5 and value.shape[:2] == (1, 1):
-        return value.reshape(value.shape[2:])
-    return value
+    true = (steps, value.shape[0] // steps, *value.shape[1:]) if steps else value.shape
+    return value.reshape(shape(true, declared, legacy))
+
+
+def shape(true: tuple[int, ...], declared: tuple[int, ...], legacy: bool) -> tuple[int, ...]:
+    """The shape in which an array of the ``true`` shape is answered."""
+    if declared and math.prod(declared) == math.prod(true):
+        return declared
+    return true[2:] if legacy and len(true) == 5 and true[:2] == (1, 1) else true
 
 
 def classifier(model: Model, probabilities: str, steps: int) -> Callable[[Any], dict[str, Any]]:

@@ -271,10 +271,11 @@ def _answer(g: Any, value: Value, declared: tuple[int, ...], folded: bool, legac
     if declared and all(isinstance(dim, int) for dim in dims) and math.prod(declared) == math.prod(dims):
         return list(declared)
     open_ = [dim for dim in dims if isinstance(dim, str)]
-    if declared and len(open_) == 1 and "batch" in open_:
+    # a batch, whatever the user calls it
+    if declared and len(open_) == 1 and (dims[0] if folded else "batch") in open_:
         rest = math.prod(dim for dim in dims if isinstance(dim, int))
         if rest == math.prod(declared):
-            return [sizes[dims.index("batch")], *declared]
+            return [sizes[dims.index(open_[0])], *declared]
     lead = 1 if folded else 2
     if legacy and value.rank == lead + 3 and all(dim == 1 for dim in dims[:lead]):
         return sizes[lead:]
