@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -96,7 +96,7 @@ class OnnxModel:
             raise ReadError("the file is no ONNX model: it has no graph with outputs")
         try:
             # by its path where it has one, so that weights beside it are looked for there
-            onnx.checker.check_model(self.proto if self.path is None else str(self.path))
+            onnx.checker.check_model(_ranked(self.proto) or (self.proto if self.path is None else str(self.path)))
         except (onnx.checker.ValidationError, ValueError) as error:
             raise ReadError(f"ONNX's checker refuses it: {_first_line(error)}") from None
 
@@ -141,15 +141,15 @@ class OnnxModel:
         if not self.labels:
             return found
         # a classifier as Core ML has it: the label, probabilities by label
-        scores = self._own.get("probabilities")
+        scores, declared = self._own.get("probabilities"), self._own.get("outputs", [])
         key = "int64" if isinstance(self.labels[0], int) else "string"
         for name in self._own.get("dictionaries", []):
             found[name] = Feature(name, "dictionary", key=key)
-        if scores not in self._own.get("dictionaries", []):
+        if scores not in declared:
             found.pop(str(scores), None)
         if self.predicted_feature:
             found[self.predicted_feature] = Feature(self.predicted_feature, key)
-        order = {name: place for place, name in enumerate(self._own.get("outputs", []))}
+        order = {name: place for place, name in enumerate(declared)}
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
     # -- predict -------------------------------------------------------------------------------------------------------
@@ -208,8 +208,8 @@ class OnnxModel:
             array = np.asarray(value)
             if dtype != np.dtype(object) and array.dtype.kind not in "fiub":
                 raise TypeError
-            if dtype.kind in "iu" and array.dtype.kind == "f" and not (np.rint(array) == array).all():
-                raise InputError(f"the values must be whole numbers ({dtype.name})", where=where)
+            if dtype.kind in "iu" and array.size:
+                _whole(array, dtype, where)
             array = np.ascontiguousarray(array.astype(dtype, copy=False)).reshape(array.shape)
         except (TypeError, ValueError) as error:
             if isinstance(error, InputError):
@@ -328,13 +328,38 @@ def _own(metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _shape(info: Any) -> tuple[int, ...] | None:
-    """The declared shape, 0 where a size is open; None where the rank is."""
+    """The declared shape, 0 where a size is open, for which some write -1; None where the rank is."""
     kind = info.type.WhichOneof("value")
     if kind not in ("tensor_type", None):
         raise UnsupportedError(f"{info.name!r} must be a tensor, it is of the kind {kind}")
     if not info.type.tensor_type.HasField("shape"):
         return None
-    return tuple(int(dim.dim_value) for dim in info.type.tensor_type.shape.dim)
+    return tuple(max(int(dim.dim_value), 0) for dim in info.type.tensor_type.shape.dim)
+
+
+def _ranked(proto: Any) -> Any:
+    """A copy in which values that declare no rank, which the checker wants and the engine does not need, have one;
+    None where all do, or where weights lie beside the file and the checker must see that."""
+    import onnx
+
+    def missing(graph: Any) -> Iterator[Any]:
+        for info in (*graph.input, *graph.output):
+            kind = info.type.tensor_type
+            if info.type.WhichOneof("value") == "tensor_type" and not kind.HasField("shape"):
+                yield kind
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    yield from missing(attribute.g)
+
+    outside = any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in proto.graph.initializer)
+    if outside or next(missing(proto.graph), None) is None:
+        return None
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    for kind in missing(copy.graph):
+        kind.shape.SetInParent()
+    return copy
 
 
 def _dtype(info: Any) -> Any:
@@ -343,9 +368,27 @@ def _dtype(info: Any) -> Any:
 
     number = info.type.tensor_type.elem_type
     try:
-        return np.dtype(helper.tensor_dtype_to_np_dtype(number)) if number else np.dtype(np.float32)
+        found = np.dtype(helper.tensor_dtype_to_np_dtype(number)) if number else np.dtype(np.float32)
     except (KeyError, TypeError):
         raise UnsupportedError(f"{info.name!r} has a type that arrays do not have: {number}") from None
+    # bfloat16 and what is smaller than a byte are types of an extension, which the engine does not take
+    if found.kind not in "fiubO":
+        raise UnsupportedError(f"{info.name!r} is {found.name}, which is not supported")
+    return found
+
+
+def _whole(array: NDArray[Any], dtype: Any, where: str) -> None:
+    """Refuses numbers that an integer type cannot hold: a cast would wrap them around."""
+    import numpy as np
+
+    if array.dtype.kind == "f" and not (np.rint(array) == array).all():
+        raise InputError(f"the values must be whole numbers ({dtype.name})", where=where)
+    limits = np.iinfo(dtype)
+    for value in (array.min(), array.max()):
+        if not limits.min <= int(value) <= limits.max:
+            raise InputError(
+                f"the values must lie in {limits.min} .. {limits.max} ({dtype.name}), got {value}", where=where
+            )
 
 
 def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:

@@ -152,6 +152,7 @@ def _graphs(model: AnyModel, data: Mapping[str, Any]) -> tuple[Graph, Graph, dic
 def _fixed(model: OnnxModel, feeds: Mapping[str, Any]) -> Any:
     """The model with the sizes of these inputs, so that all others follow."""
     import onnx
+    from onnx import inliner
 
     variant = onnx.ModelProto()
     variant.CopyFrom(model.proto)
@@ -161,9 +162,11 @@ def _fixed(model: OnnxModel, feeds: Mapping[str, Any]) -> Any:
             for size in feeds[info.name].shape:
                 info.type.tensor_type.shape.dim.add(dim_value=size)
     del variant.graph.value_info[:]
+    given = {info.name for info in variant.graph.input}
     for info in variant.graph.output:
-        info.type.tensor_type.ClearField("shape")
-    return variant
+        if info.name not in given:
+            info.type.tensor_type.ClearField("shape")
+    return inliner.inline_local_functions(variant) if variant.functions else variant
 
 
 # -- times -------------------------------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ def onnx_blobs(model: OnnxModel, data: Mapping[str, Any]) -> dict[str, NDArray[A
     from onnx.reference import ReferenceEvaluator
 
     proto = onnx.load(str(model.path)) if model.path is not None else onnx.ModelProto.FromString(model.proto_bytes())
+    _conditions(proto.graph)
     names = [*model.values]
     feeds = model.feeds(data)
     try:
@@ -80,7 +81,30 @@ def onnx_blobs(model: OnnxModel, data: Mapping[str, Any]) -> dict[str, NDArray[A
             results = run.run(names, feeds)
     except Exception as error:  # it raises whatever its operators raise
         raise UnsupportedError(f"ONNX's reference evaluator gave up: {type(error).__name__}: {error}") from None
-    return feeds | dict(zip(names, results, strict=True))
+    # sequences and optional values are no arrays
+    return feeds | {name: value for name, value in zip(names, results, strict=True) if hasattr(value, "dtype")}
+
+
+def _conditions(graph: Any) -> None:
+    """Gives every loop that goes on until its count is reached a condition that holds: without one the evaluator makes
+    no round at all."""
+    import numpy as np
+    from onnx import helper, numpy_helper
+
+    always = "pippin/always"
+    nodes = list(graph.node)
+    bare = False
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _conditions(attribute.g)
+        if node.op_type == "Loop" and not node.domain and len(node.input) > 1 and not node.input[1]:
+            node.input[1] = always
+            bare = True
+    if bare:
+        del graph.node[:]
+        value = numpy_helper.from_array(np.array(True))
+        graph.node.extend([helper.make_node("Constant", [], [always], value=value), *nodes])
 
 
 def answer(model: AnyModel, data: Mapping[str, Any], *, timeout: float | None = None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..coreml import inner
 from ..coreml.draws import Draw
 from ..coreml.lower import place
 from ..coreml.lowering import Blob, Context
+from ..errors import UnsupportedError
 from ..graph.rounding import ONNX, Precision, rounded
 from ..onnx_model import OnnxModel
 
@@ -224,6 +225,8 @@ def narrowed_onnx(model: OnnxModel, data: Mapping[str, Any], kind: Precision, *,
     import onnx
 
     names = [name for name, value in model.blobs(data).items() if name in model.values and value.dtype == np.float32]
+    if not names:
+        raise UnsupportedError(f"the network computes nothing in float32 that could be rounded to {kind}")
     variant = onnx.ModelProto()
     variant.CopyFrom(model.proto)
     held = {name: onnx.numpy_helper.from_array(rounded(array, kind), name) for name, array in onnx_weights(model)}
