@@ -12,6 +12,7 @@ import pytest
 import pippin
 from pippin.coreml import custom, schema
 from pippin.coreml.custom import CustomLayer, Parameters
+from pippin.errors import PippinError
 from pippin.reference.coreml.interpreter import Interpreter
 from shared import SHARED, needs_shared
 
@@ -327,3 +328,37 @@ def test_least_squares_against_published_numbers() -> None:
     for name in ("rank", "singular_values", "solution"):
         wanted = read[f"output_{name}"]
         np.testing.assert_allclose(answer[name].reshape(wanted.shape), wanted, rtol=1e-3, atol=1e-4)
+
+
+def grid_sample(inputs: list[Any], params: Parameters) -> list[Any]:
+    """Bilinear samples of [1,C,H,W] at the points [1,2,H,W] (x, y), which run from -1 to 1 over the corner pixels."""
+    picture, points = inputs
+    sizes = np.array(picture.shape[:1:-1])
+    at = np.clip((points[0].reshape(2, -1).T + 1) / 2 * (sizes - 1), 0, sizes - 1)
+    low = np.minimum(at.astype(int), sizes - 2)
+    share = at - low
+    result = 0.0
+    for dx, dy in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        weight = np.abs(1 - dx - share[:, 0]) * np.abs(1 - dy - share[:, 1])
+        result = result + weight * picture[0][:, low[:, 1] + dy, low[:, 0] + dx]
+    return [result.reshape(1, -1, *points.shape[2:])]
+
+
+@needs_shared
+def test_a_picture_is_warped() -> None:
+    model = pippin.load(MODELS / "gridsample-custom.mlmodel", custom_layers={"GridSampleLayer": grid_sample})
+    picture = np.random.default_rng(4).integers(0, 256, (512, 512, 3), np.uint8)
+    # nearest-neighbour upsampling of the grid doubles every point: each picture row and column is met twice
+    centres = np.linspace(0, 510, 256) / 511 * 2 - 1
+    grid = np.stack(np.meshgrid(centres, centres[::-1]), axis=-1)[None].astype(np.float32)
+    answer = np.asarray(model.predict({"image_input": picture, "warp_grid": grid})["output"])
+    wanted = picture[::2, ::2][::-1].repeat(2, 0).repeat(2, 1)
+    assert np.abs(answer.astype(int) - wanted).max() <= 1
+
+
+@needs_shared
+def test_a_network_whose_layers_are_not_joined_says_so() -> None:
+    functions = {"dropout": lambda inputs, params: inputs, "reshape": lambda inputs, params: inputs}
+    model = pippin.load(MODELS / "kraken-bilstm.mlmodel", custom_layers=functions)
+    with pytest.raises(PippinError, match="'L_3' .biDirectionalLSTM.: the input must be"):
+        model.predict({"input": np.zeros((1, 1, 10, 32))})
