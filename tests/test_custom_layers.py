@@ -360,5 +360,5 @@ def test_a_picture_is_warped() -> None:
 def test_a_network_whose_layers_are_not_joined_says_so() -> None:
     functions = {"dropout": lambda inputs, params: inputs, "reshape": lambda inputs, params: inputs}
     model = pippin.load(MODELS / "kraken-bilstm.mlmodel", custom_layers=functions)
-    with pytest.raises(PippinError, match="'L_3' .biDirectionalLSTM.: the input must be"):
+    with pytest.raises(PippinError, match=r"'L_3' .biDirectionalLSTM.: the input must be"):
         model.predict({"input": np.zeros((1, 1, 10, 32))})
