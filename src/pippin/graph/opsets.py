@@ -1,7 +1,7 @@
 """A graph in another ONNX operator set than the one it was built in.
 
 The builder emits one operator set. Another one is met operator by operator: most have not changed, or take more types
-and attributes whose defaults are what was before; a few get an older form here; what has none is refused by name.
+and attributes whose defaults are what was before; a few get another form here; what has none is refused by name.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _fit(node: Node, before: Any, opset: int) -> None:
             raise _refusal(node, opset, f"has no {name} of {node.op} (it is {node.attributes[name]!r})")
         del node.attributes[name]
     count = len(node.inputs)
-    while count and node.inputs[count - 1] is None:
+    while count > schema.min_input and node.inputs[count - 1] is None:
         count -= 1
     if count > schema.max_input:
         raise _refusal(node, opset, f"takes {schema.max_input} inputs for {node.op}, there are {count}")
@@ -133,7 +133,7 @@ def _refusal(node: Node, opset: int, what: str) -> UnsupportedError:
     )
 
 
-# -- older forms: each answers with the value that takes the place of the output, or None where the node stays ---------
+# -- other forms: each answers with the value that takes the place of the output, or None where the node stays ---------
 
 
 def _reduce(g: Builder, node: Node, opset: int) -> Any:
@@ -203,6 +203,14 @@ def _grid_sample(g: Builder, node: Node, opset: int) -> Any:
     return g.GridSample(x, grid, **{**node.attributes, "mode": names.get(mode, mode)})
 
 
+def _norm(g: Builder, node: Node, opset: int) -> Any:
+    """ONNX Runtime has the L2 norm over pictures no longer from 22 on, as a reduction it has it."""
+    (x,) = node.inputs
+    if opset < 22 or x is None or node.attributes.get("p", 2) != 2:
+        return None
+    return g.ReduceL2(x, list(range(2, x.rank)), keepdims=1)
+
+
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
 _OLDER: dict[str, Older] = {
     **{f"Reduce{name}": _reduce for name in _REDUCTIONS},
@@ -210,4 +218,5 @@ _OLDER: dict[str, Older] = {
     "Gelu": _gelu,
     "LayerNormalization": _layer_normalization,
     "GridSample": _grid_sample,
+    "GlobalLpPool": _norm,
 }
