@@ -55,3 +55,27 @@ def test_a_large_model_answers_after_its_file_is_gone(tmp_path: Path) -> None:
     path.write_bytes(b"")
     x = np.random.default_rng(1).standard_normal(1000).astype(np.float32)
     np.testing.assert_allclose(model.predict({"x": x})["y"], weights @ x, rtol=1e-4, atol=1e-4)
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there/file", tmp_path / "link"
+    file.write_bytes(b"old")
+    link.symlink_to("there/file")
+    files.write(link, [b"new"])
+    assert link.is_symlink()
+    assert file.read_bytes() == b"new"
+    assert [entry.name for entry in tmp_path.rglob("*.part")] == []
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """As a device such as /dev/null is, which no process could do without."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write(pipe, [b"con", b"tent"])
+        assert os.read(reader, 100) == b"content"
+        assert pipe.is_fifo()
+    finally:
+        os.close(reader)

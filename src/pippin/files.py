@@ -53,9 +53,18 @@ def _memory() -> int:
 def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends without an error.
 
-    Raises ``WriteError`` where the folder is missing, not writable or full; ``path`` is then as it was.
+    Links stay: what they point to is written. A device or pipe cannot be put in the place of another file, and must
+    not give way to one (``/dev/null``): it is written to as it stands. Raises ``WriteError`` where the folder is
+    missing, not writable or full; ``path`` is then as it was.
     """
-    target = Path(path)
+    if _special(path):
+        try:
+            with Path(path).open("wb") as file:
+                yield file
+        except OSError as error:
+            raise WriteError(f"cannot be written: {error.strerror or error}", where=str(path)) from None
+        return
+    target = Path(os.path.realpath(path))
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
@@ -72,6 +81,15 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):
             Path(name).unlink()
+
+
+def _special(path: str | os.PathLike[str]) -> bool:
+    """Whether something is there that is neither a file nor a folder."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def write(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview]) -> None:
