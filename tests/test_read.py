@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pippin
 from make import network
+from pippin.cli import cli
 from pippin.coreml import schema, wire
 from pippin.coreml.read import read
 from pippin.coreml.weights import Weights
@@ -168,6 +170,25 @@ def test_other_model_types_are_named() -> None:
         getattr(model, kind).SetInParent()
         with pytest.raises(UnsupportedError, match=f"type {kind}"):
             pippin.load(model.SerializeToString())
+
+
+def test_a_pipeline_says_how_its_network_is_had(tmp_path: Path) -> None:
+    model = schema.Model(specificationVersion=4)
+    model.pipeline.models.add().oneHotEncoder.SetInParent()
+    path = tmp_path / "chain.mlmodel"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(UnsupportedError) as caught:
+        pippin.load(path)
+    assert caught.value.hint == "none of its models is a neural network: oneHotEncoder"
+    model.pipeline.models.add().ParseFromString(EXAMPLE.read_bytes())
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(UnsupportedError) as caught:
+        pippin.load(path)
+    command = caught.value.hint.split("pippin ")[1].split()
+    assert command[:2] == ["edit", "chain.mlmodel"]
+    target = tmp_path / command[-1]
+    assert CliRunner().invoke(cli, ["edit", str(path), *command[2:-1], str(target), "--no-proof"]).exit_code == 0
+    assert list(pippin.load(target).inputs) == ["image"]
 
 
 def test_a_model_without_a_type_says_so() -> None:

@@ -56,6 +56,14 @@ def test_lookup_table() -> None:
     np.testing.assert_array_equal(Weights().array(message, (5,)), np.float32([7, 0.1, 0.2, 0.3, 7]))
 
 
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_surplus_bytes_are_not_looked_at(bits: int) -> None:
+    """Apple's own check lets them pass."""
+    content = linear([1, 0, 1, 1, 0], bits, 2)
+    content["rawValue"] += b"\xff" * 9
+    np.testing.assert_array_equal(Weights().array(params(content), (5,)), np.float32([2, 0, 2, 2, 0]))
+
+
 def test_int8() -> None:
     content = {"int8RawValue": np.int8([-128, 0, 127]).tobytes()}
     message = params(content | {"quantization": {"numberOfBits": 8, "linearQuantization": {"scale": [0.5]}}})

@@ -64,16 +64,24 @@ class Document:
         raise UnsupportedError(
             f"the model is of type {kind}; Pippin runs {', '.join(NETWORKS)}",
             where=self.name,
-            hint=_TYPE_HINTS.get(kind, ""),
+            hint=_other_type(self.model, kind, self.name),
         )
 
 
-_TYPE_HINTS = {
-    "mlProgram": "an ML Program is another format; convert the original again with convert_to='neuralnetwork'",
-    "pipeline": "its networks can be taken out as files of their own",
-    "pipelineClassifier": "its networks can be taken out as files of their own",
-    "pipelineRegressor": "its networks can be taken out as files of their own",
-}
+def _other_type(model: Any, kind: str, name: str) -> str:
+    """What can be done about a model that is no neural network."""
+    if kind == "mlProgram":
+        return "an ML Program is another format; convert the original again with convert_to='neuralnetwork'"
+    if not kind.startswith("pipeline"):
+        return ""
+    holder = getattr(model, kind)
+    inside = (holder if kind == "pipeline" else holder.pipeline).models
+    kinds = [str(part.WhichOneof("Type")) for part in inside]
+    networks = [index for index, part in enumerate(kinds) if part in NETWORKS]
+    if not networks:
+        return f"none of its models is a neural network: {', '.join(dict.fromkeys(kinds)) or 'it is empty'}"
+    numbers = " or ".join(map(str, networks))
+    return f"take a network out of it: pippin edit {name} --take {numbers} -o network.mlmodel"
 
 
 def read(source: Source, *, mmap: bool = False) -> Document:

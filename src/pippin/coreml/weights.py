@@ -149,19 +149,19 @@ class Weights:
         return self.array(params, (self.count(params),))
 
     def levels(self, params: Any, count: int, name: str = "weights") -> NDArray[np.uint8]:
-        """The packed unsigned integers of quantised ``params``, one byte each."""
+        """The packed unsigned integers of quantised ``params``, one byte each; surplus bytes are not looked at."""
         import numpy as np
 
         bits = int(params.quantization.numberOfBits)
         if not 1 <= bits <= 8:
             raise CheckError(f"{name}: numberOfBits must lie between 1 and 8, got {bits}")
         data = np.frombuffer(self.raw(params, "raw"), np.uint8)
-        if len(data) != (count * bits + 7) // 8:
+        needed = (count * bits + 7) // 8
+        if len(data) < needed:
             raise CheckError(
-                f"{name} must hold {count:,} values of {bits} bits ({(count * bits + 7) // 8:,} bytes),"
-                f" got {len(data):,} bytes"
+                f"{name} must hold {count:,} values of {bits} bits ({needed:,} bytes), got {len(data):,} bytes"
             )
-        return unpack_bits(data, bits, count)
+        return unpack_bits(data[:needed], bits, count)
 
     def int8(self, params: Any, shape: Sequence[int], *, name: str = "weights") -> tuple[NDArray[np.int8], float]:
         """The integers of ``int8RawValue`` and their scale (layers with ``int8DynamicQuantize``)."""
