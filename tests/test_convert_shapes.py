@@ -93,3 +93,27 @@ def test_a_batch_by_another_name(tmp_path: Path) -> None:
     assert pippin.to_onnx(model.SerializeToString(), tmp_path / "out.onnx", dims={"x": ["n", 3, 4, 5]}).ok
     session = ort.InferenceSession(str(tmp_path / "out.onnx"))
     assert session.run(None, {"x": normal(7, 3, 4, 5)})[0].shape == (7, 2, 20)
+
+
+@pytest.mark.parametrize(
+    ("dims", "wanted"),
+    [
+        ((4, 3, 4, 5), (4, 2, 4, 5)),
+        (("n", 3, 4, 5), (7, 2, 4, 5)),
+        ((1, 4, 3, 4, 5), (1, 4, 2, 4, 5)),
+        ((2, 4, 3, 4, 5), (2, 4, 2, 4, 5)),
+        (("s", "n", 3, 4, 5), (7, 7, 2, 4, 5)),
+        ((1, "n", 3, 4, 5), (1, 7, 2, 4, 5)),
+    ],
+)
+def test_axes_in_front_stay_as_they_are_given(
+    dims: tuple[int | str, ...], wanted: tuple[int, ...], tmp_path: Path
+) -> None:
+    data = network([("convolution", CONV, ["x"], ["y"])], {"x": (3, 4, 5)}, ["y"], exact=False).SerializeToString()
+    assert pippin.to_onnx(data, tmp_path / "out.onnx", dims={"x": dims}).ok
+    session = ort.InferenceSession(str(tmp_path / "out.onnx"))
+    x = normal(*(7 if isinstance(dim, str) else dim for dim in dims))
+    (found,) = session.run(None, {"x": x})
+    assert found.shape == wanted
+    if len(wanted) == 5:
+        np.testing.assert_allclose(found, pippin.load(data).predict({"x": x})["y"], atol=1e-5)

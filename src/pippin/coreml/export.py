@@ -70,6 +70,7 @@ def export(
     _choice("labels", labels, ("metadata", "outputs"))
     _choice("weights", weights, ("auto", "inside", "beside"))
     built = build(model, dims, inside=preprocessing == "inside", label=labels == "outputs")
+    _called(built.graph, [output_name(model, value.name) for value in built.graph.outputs])
     if opset is not None:
         opsets.convert(built.graph, opset)
     beside = save(
@@ -210,12 +211,49 @@ def _build(model: Model, shapes: Mapping[str, tuple[Dim, ...]], inside: bool, la
         entry = model.outputs.get(name)
         if entry is not None:
             about[name] = _note(entry, True)
+    names = model.blob_outputs()
     if label:
-        _label(g, model)
+        names = [*names, _label(g, model, names)]
     passes.optimize(g.graph, "export")
+    _called(g.graph, names)
+    order = {name: at for at, name in enumerate(model.outputs)}
+    g.graph.outputs.sort(key=lambda value: order.get(output_name(model, value.name), len(order)))
     _named(g.graph)
     g.graph.name = _identifier(model.document.name)
     return Built(g.graph, about, notes)
+
+
+def output_name(model: Model, blob: str) -> str:
+    """What the output is called that gives ``blob``: as the model declares it, where the blob is called otherwise."""
+    if blob in model.outputs or blob != model.probabilities:
+        return blob
+    made = {name for layer in model.document.network.layers for name in layer.output} | set(model.inputs)
+    declared = [name for name, entry in model.outputs.items() if entry.kind == "dictionary" and name not in made]
+    return declared[0] if declared else blob
+
+
+def _called(graph: Graph, names: Sequence[str]) -> None:
+    """Gives each output the name that it must have; what had it, something made up on the way, takes the other one."""
+    bodies = [graph, *(body for node in graph.walk() for body in node.subgraphs())]
+    values = {id(value): value for body in bodies for value in (*body.inputs, *body.outputs)}
+    values |= {id(value): value for node in graph.walk() for value in node.outputs}
+    values |= {id(value): value for value in graph.constants()}
+    held = {value.name: value for value in values.values()}
+    inputs = {value.name for value in graph.inputs}
+    for value, name in zip(graph.outputs, names, strict=True):
+        if name == value.name:
+            continue
+        if name in inputs:
+            raise UnsupportedError(
+                f"output {name!r} has the name of an input, which ONNX does not allow",
+                hint=f"rename it: pippin edit --rename-output {name}=…",
+            )
+        other = held.get(name)
+        if other is not None:
+            other.name = value.name
+            held[other.name] = other
+        value.name = name
+        held[name] = value
 
 
 def _named(graph: Graph) -> None:
@@ -248,7 +286,7 @@ def _output(g: Any, model: Model, name: str, blob: Any, lowerer: Any) -> None:
 
     entry = model.outputs.get(name)
     # folded only where the axes in front are ones that `predict` does not answer with either
-    folded = model.legacy and blob.steps == 1
+    folded = model.legacy and blob.steps == 1 and all(value.rank < 5 for value in g.graph.inputs)
     value = blob.flat(g)[0] if folded else blob.nd(g)
     if entry is not None and entry.dtype == "int32":
         value = value if value.dtype.kind == "i" else g.Round(value)
@@ -282,18 +320,21 @@ def _answer(g: Any, value: Value, declared: tuple[int, ...], folded: bool, legac
     return sizes
 
 
-def _label(g: Any, model: Model) -> None:
-    """Adds the class label as an output: the first of the most probable classes."""
+def _label(g: Any, model: Model, names: Sequence[str]) -> str:
+    """Adds the class label as an output, the first of the most probable classes; answers with its name."""
     import numpy as np
 
     if not model.labels or not model.predicted_feature:
         raise InputError("labels as outputs need a classifier, and the model is none")
-    scores = next(value for value in g.graph.outputs if value.name == model.probabilities)
+    scores = g.graph.outputs[names.index(model.probabilities)]
     labels = model.labels
+    # behind a sequence the classes are followed by axes of one
+    axis = max((axis - scores.rank for axis, dim in enumerate(scores.shape) if dim == len(labels)), default=-1)
     table = np.array(labels, np.int64 if isinstance(labels[0], int) else object)
     with g.scope("label", f"output {model.predicted_feature!r}"):
-        best = g.ArgMax(scores, axis=-1, keepdims=0)
+        best = g.ArgMax(scores, axis=axis, keepdims=0)
         g.output(g.Gather(g.constant(table, name="labels"), best), model.predicted_feature)
+    return model.predicted_feature
 
 
 # -- what is said about it ---------------------------------------------------------------------------------------------
@@ -329,7 +370,7 @@ def _metadata(model: Model, about: Mapping[str, Note], inside: bool) -> dict[str
     own: dict[str, Any] = {"schema": SCHEMA, "source": model.document.name, "features": features}
     own["outputs"] = list(model.outputs)
     if labels:
-        own |= {"label": model.predicted_feature, "probabilities": model.probabilities}
+        own |= {"label": model.predicted_feature, "probabilities": output_name(model, model.probabilities)}
         own["dictionaries"] = [name for name, entry in model.outputs.items() if entry.kind == "dictionary"]
     result["pippin"] = json.dumps(own, ensure_ascii=False)
     return result
