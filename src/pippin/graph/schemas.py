@@ -172,6 +172,8 @@ def _infer(
     result: list[Type] = []
     for index in range(count):
         proto = inferred.get(f"o{index}")
+        if proto is not None and not proto.tensor_type.HasField("shape") and _one_element(schema.name, inputs):
+            proto.tensor_type.shape.SetInParent()
         if proto is None or not proto.tensor_type.HasField("shape"):
             raise CheckError(f"the rank of the result of {schema.name} cannot be known before it runs")
         tensor = proto.tensor_type
@@ -180,6 +182,13 @@ def _infer(
             shape = (inputs[0].shape[0], *shape[1:])  # ONNX forgets the name of this size
         result.append((np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type)), shape))
     return result
+
+
+def _one_element(op: str, inputs: Sequence[Value | None]) -> bool:
+    """Whether the result is a scalar: ONNX says nothing of the shape where GatherND looks up one whole tuple."""
+    if op != "GatherND" or inputs[0] is None or inputs[1] is None:
+        return False
+    return inputs[1].shape == (inputs[0].rank,)
 
 
 def _reason(op: str, inputs: Sequence[Value | None], error: Exception) -> str:

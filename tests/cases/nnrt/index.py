@@ -53,6 +53,8 @@ CASES += [
     gather_nd("whole tuples", ints([[0, 1, 2], [2, 3, 4]])),
     gather_nd("tuples of one", ints([[1], [0]])),
     gather_nd("one tuple", ints([1, 2])),
+    gather_nd("one whole tuple", ints([1, 2]), RAMP, expect=(6,)),
+    gather_nd("one whole tuple, handed in", i32([0, 1, 2]), known=((1, 0),)),
     gather_nd("tuples of rank 3", ints(whole(2, 3, 2, low=0, high=2))),
     gather_nd("indices handed in", i32([[0, 1], [2, 3]]), known=((1, 1),)),
     gather_nd("indices in int64", ints([[0, 1], [2, 3]], np.int64)),

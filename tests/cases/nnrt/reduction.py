@@ -79,6 +79,8 @@ CASES += [
         coeff=5e-6,
         expect=([2, 7],),
     ),
+    reduce(ReduceMode.MEAN, "int32, all axes", whole(3, 4), None),
+    reduce(ReduceMode.MEAN, "int64, to the end", whole(3, 4, dtype=np.int64), ints([0]), reduceToEnd=True),
     reduce(ReduceMode.MEAN, "int32 is cut off", i32([[-1, -2], [1, 2]]), ints([1]), expect=([-1, 1],)),
     reduce(ReduceMode.ALL, "known values", np.array([[True, False], [True, True]]), ints([1]), expect=([False, True],)),
     reduce(ReduceMode.ALL, "kept", flags(2, 3, 4), ints([0, 2]), keep=True),

@@ -56,7 +56,8 @@ def fold(g: NodeBuilder, x: Value, mode: ReduceMode | int, axes: list[int], keep
     if mode == ReduceMode.MEAN and x.dtype.kind in "iu":
         count = g.product([g.size(x, axis) for axis in axes])
         total = g.ReduceSum(g.cast(x, "int64"), axes, keepdims=int(keep))
-        return g.cast(g.Div(total, count if isinstance(count, Value) else g.constant(count, "int64")), x.dtype)
+        whole = g.reshape(count, []) if isinstance(count, Value) else g.constant(count, "int64")
+        return g.cast(g.Div(total, whole), x.dtype)
     return emit(g, op, x, axes, keepdims=int(keep))
 
 
