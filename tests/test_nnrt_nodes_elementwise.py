@@ -16,6 +16,9 @@ from pippin.nnrt.nodes.base import KERNELS, working_type
 from pippin.nnrt.types import (
     ActivationType,
     EltwiseMode,
+    ReduceMode,
+    Tensor,
+    data_type_of,
 )
 
 # -- activations -------------------------------------------------------------------------------------------------------
@@ -221,3 +224,81 @@ def test_prelu() -> None:
         got = run(a.PReLUFusion(), x, slope)
         np.testing.assert_allclose(got, np.where(x >= 0, x, np.float32(slope) * x), rtol=1e-6)
     refused(a.PReLUFusion(), [2, 4], [3], text="slope must have the 4 channels")
+
+
+# -- integers near the ends of their types -----------------------------------------------------------------------------
+
+WIDE = ["int32", "int64", "uint32", "uint64"]
+WHOLE: list[tuple[type[a.Attributes], Any]] = [
+    (a.AddFusion, np.add),
+    (a.SubFusion, np.subtract),
+    (a.MulFusion, np.multiply),
+    (a.Maximum, np.maximum),
+    (a.Minimum, np.minimum),
+    (a.Equal, np.equal),
+    (a.NotEqual, np.not_equal),
+    (a.Greater, np.greater),
+    (a.GreaterEqual, np.greater_equal),
+    (a.Less, np.less),
+    (a.LessEqual, np.less_equal),
+]
+
+
+def ends(dtype: str) -> Array:
+    """Numbers around zero, around the exact ones of float32, and at the ends of a type."""
+    bounds = np.iinfo(dtype)
+    listed = [0, 1, 2, 7, (1 << 24) + 1, bounds.max, bounds.max - 1, bounds.max // 2 + 1]
+    return np.array(listed + ([-1, -7, bounds.min, bounds.min + 1] if bounds.min else []), dtype)
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize(("cls", "numpy"), WHOLE, ids=[cls.__name__ for cls, _ in WHOLE])
+def test_two_large_integers(cls: type[a.Attributes], numpy: Any, dtype: str) -> None:
+    x, y = ends(dtype)[:, None], ends(dtype)[None]
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(run(cls(), x, y), numpy(x, y))
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("fixed", [False, True])
+def test_division_of_large_integers(dtype: str, fixed: bool) -> None:
+    x, y = ends(dtype), ends(dtype)
+    y = y[(y != 0) & (y != np.array(-1).astype(dtype)) | (y == y.max())]
+    size = [abs(int(i)) // abs(int(j)) * (-1 if (i < 0) != (j < 0) else 1) for i in x for j in y]
+    want = np.array(size, object).astype(dtype).reshape(len(x), len(y))
+    for cls, answer in ((a.DivFusion, want), (a.Mod, x[:, None] - want * y)):
+        g = GraphBuilder()
+        right = g.constant(y) if fixed else g.input("y", [len(y)], dtype)
+        made = g.node(cls(), g.input("x", [len(x), 1], dtype), right)
+        feeds = {"x": x[:, None]} | ({} if fixed else {"y": y})
+        ((got,),) = (DEVICE.prepare(g.finish(made)).predict(feeds).values(),)
+        np.testing.assert_array_equal(got, answer)
+
+
+@pytest.mark.parametrize("dtype", WIDE)
+def test_functions_of_large_integers(dtype: str) -> None:
+    x = ends(dtype)
+    for cls in (a.Ceil, a.Floor, a.Round):
+        np.testing.assert_array_equal(run(cls(), x), x)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(run(a.Abs(), x), np.abs(x))
+        np.testing.assert_array_equal(run(a.Neg(), x), np.negative(x))
+    np.testing.assert_array_equal(run(a.Activation(ActivationType.RELU), x), np.maximum(x, 0))
+    np.testing.assert_array_equal(run(a.Activation(ActivationType.RELU6), x), np.clip(x, 0, 6))
+    np.testing.assert_array_equal(run(a.Activation(ActivationType.SIGN), x), np.sign(x))
+    order = sorted(range(len(x)), key=lambda place: -int(x[place]))
+    values, indices = run(a.TopKFusion(axis=0), x, np.array(len(x), np.int32), outputs=2)
+    np.testing.assert_array_equal(values, x[order])
+    np.testing.assert_array_equal(indices, order)
+    assert run(a.ArgMaxFusion(axis=0), x) == x.argmax()
+    for mode in (ReduceMode.MAX, ReduceMode.MIN):
+        assert run(a.ReduceFusion(mode=mode), x) == (x.max() if mode is ReduceMode.MAX else x.min())
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_floats_beyond_an_integer_type(dtype: str) -> None:
+    x = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, -1.5, 2.5], np.float32)
+    bounds = np.iinfo(dtype)
+    number = int(Tensor("", data_type_of(np.dtype(dtype))).dataType)
+    want = [bounds.max, bounds.min, 0, bounds.max, bounds.min, max(-1, bounds.min), 2]
+    np.testing.assert_array_equal(run(a.Cast(), x, number, dtype=dtype), np.array(want, dtype))

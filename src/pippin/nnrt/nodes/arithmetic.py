@@ -54,7 +54,9 @@ def divide(g: NodeBuilder, a: Value, b: Value) -> Value:
     """a / b.  Dividing an integer by 0, or the least one by -1, would end the process: both are kept out."""
     if a.dtype.kind == "f":
         return arithmetic(g, "Div", a, b)
-    work = "int64" if a.dtype.name in ("int64", "uint32", "uint64") else "int32"
+    if a.dtype.name == "uint64":
+        return _divide_large(g, a, g.cast(b, a.dtype))
+    work = "int64" if a.dtype.name in ("int64", "uint32") else "int32"
     x, y = g.cast(a, work), g.cast(g.cast(b, a.dtype), work)
     if y.data is not None and not ((y.data == 0) | (y.data == -1)).any():
         return g.cast(g.Div(x, y), a.dtype)
@@ -63,6 +65,20 @@ def divide(g: NodeBuilder, a: Value, b: Value) -> Value:
     quotient = g.Div(x, g.Where(g.Or(nothing, turned), g.constant(1, work), y))
     quotient = g.Where(turned, g.Sub(none, x), g.Where(nothing, none, quotient))
     return g.cast(quotient, a.dtype)
+
+
+def _divide_large(g: NodeBuilder, a: Value, b: Value) -> Value:
+    """a / b in uint64 by the division of int64: twice the quotient of a's half, and one more where b still fits."""
+    one, none = g.constant(1, "uint64"), g.constant(0, "uint64")
+    negative = g.Less(g.cast(b, "int64"), g.constant(0, "int64"))  # 2⁶³ and above: the quotient is 0 or 1
+    nothing = arithmetic(g, "Equal", b, none, back=False)
+    divisor = g.Where(g.Or(negative, nothing), g.constant(1, "int64"), g.cast(b, "int64"))
+    half = g.cast(g.BitShift(a, one, direction="RIGHT"), "int64")
+    twice = g.Mul(g.Div(half, divisor), g.constant(2, "int64"))
+    twice = g.Where(negative, g.constant(0, "int64"), twice)
+    rest = g.Sub(g.cast(a, "int64"), g.Mul(twice, g.cast(b, "int64")))
+    more = g.cast(arithmetic(g, "GreaterOrEqual", g.cast(rest, "uint64"), b, back=False), "int64")
+    return g.cast(g.Where(nothing, g.constant(0, "int64"), g.Add(twice, more)), "uint64")
 
 
 @node(NodeType.ELTWISE)
@@ -252,6 +268,8 @@ def unary(g: NodeBuilder, p: Any, x: Value) -> Value:
     x (…) → y like x; of integers what can be said in integers.
     """
     refuse_bare_int8(g)
+    if x.dtype.kind in "iu" and g.node.node_type in (NodeType.CEIL, NodeType.FLOOR, NodeType.ROUND):
+        return x  # by way of a float the large ones would lose their last digits
     result: Value = emit(g, _UNARY[g.node.node_type], x)
     return result
 

@@ -73,6 +73,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("ReduceMean", "ReduceL2", "Sqrt", "Exp", "Log", "Sin", "Cos", "Floor", "Ceil", "Round"), _FLOAT),
     **dict.fromkeys(("Reciprocal", "Relu", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "MaxPool"), _FLOAT),
     **dict.fromkeys(("Erf", "Elu", "LeakyRelu", "Selu", "Softsign", "Softplus", "Gelu", "AveragePool"), _SINGLE),
+    **dict.fromkeys(("Abs", "Sign"), ("uint64", *_NUMBERS)),
     "ArgMax": ("int32", *_SINGLE),
     "Range": ("int16", "int32", "int64", "float32", "float64"),
     "Resize": ("float32",),
@@ -81,6 +82,10 @@ KERNELS: dict[str, tuple[str, ...]] = {
 """Element types for which the engine has kernels, as far as they are relied on; an operator not listed has all."""
 
 _WIDER = {"uint32": "int64", "uint64": "int64", "int64": "float64", "int32": "float32", "float64": "float32"}
+
+
+_ORDERED = ("Max", "Min", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "TopK", "ReduceMax", "ReduceMin")
+"""Operators that look at the order of numbers, which the upper half of uint64 loses in int64."""
 
 
 def working_type(op: str, dtype: np.dtype[Any]) -> str:
@@ -96,10 +101,25 @@ def working_type(op: str, dtype: np.dtype[Any]) -> str:
 
 def emit(g: Builder, op: str, x: Value, *more: Any, back: bool = True, **attributes: Any) -> Any:
     """An operator on x and values of the type of x, in a type that the engine can compute; the result in x's type."""
+    if x.dtype.name == "uint64" and op in _ORDERED:
+        return _ordered(g, op, x, more, back=back, **attributes)
     work = working_type(op, x.dtype)
     operands = [g.cast(value, work) if isinstance(value, Value) and value.dtype == x.dtype else value for value in more]
     result: Value = g.emit(op, g.cast(x, work), *operands, **attributes)
     return g.cast(result, x.dtype) if back else result
+
+
+def _ordered(g: Builder, op: str, x: Value, more: Sequence[Any], *, back: bool, **attributes: Any) -> Any:
+    """An operator on uint64 by numbers in int64 that stand in the same order: 2⁶³ less."""
+    half = g.constant(-(1 << 63), "int64")
+    operands = [
+        g.Add(g.cast(value, "int64"), half) if isinstance(value, Value) and value.dtype == x.dtype else value
+        for value in (x, *more)
+    ]
+    result = g.emit(op, *operands, **attributes)
+    if op == "TopK":
+        return g.cast(g.Add(result[0], half), x.dtype), result[1]
+    return g.cast(g.Add(result, half), x.dtype) if back else result
 
 
 def arithmetic(g: Builder, op: str, a: Value, b: Value, *, back: bool = True, **attributes: Any) -> Value:

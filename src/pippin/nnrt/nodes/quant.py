@@ -11,6 +11,7 @@ from .. import attributes
 from ..enums import DataType, NodeType
 from ..types import QuantParam, Tensor, numpy_type, portable_type
 from .base import NodeBuilder, axis_of, node, numbers
+from .fill import choose
 
 FLOATS = (DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64)
 OFFSET = 128
@@ -124,5 +125,9 @@ def cast(g: NodeBuilder, p: attributes.Cast, x: Value, kind: Value) -> Value:
         bounds = np.iinfo(target)
         x = x if x.dtype.name == "float64" else g.cast(x, "float64")
         high = float(bounds.max) if bounds.bits < 64 else np.nextafter(float(bounds.max), 0)
-        x = g.Where(g.IsNaN(x), g.constant(0.0, "float64"), g.Max(g.Min(x, high), float(bounds.min)))
+        cut = g.Where(g.IsNaN(x), g.constant(0.0, "float64"), g.Max(g.Min(x, high), float(bounds.min)))
+        if bounds.bits < 64:
+            return g.cast(cut, target)
+        # the greatest float below the end of the type is not the type's greatest number
+        return choose(g, g.Greater(x, high), g.constant(bounds.max, target), g.cast(cut, target))
     return g.cast(x, target)
