@@ -157,9 +157,10 @@ class GraphBuilder:
     ) -> Any:
         """Adds a node and returns its output, or a tuple where ``outputs`` is more than 1.
 
-        ``quant`` quantises the outputs; they have the type of the first input then (int8 if that is a float), else that
-        of the operator's result unless ``dtype`` says otherwise.  ``format`` labels the outputs; without it they have
-        that of the first input which is no constant.  CheckError if the operator does not take these inputs.
+        ``quant`` quantises the outputs; they have the type of the first input with quantParams then, or else of the
+        first input (int8 if that is no small integer), without it that of the operator's result; ``dtype`` overrules.
+        ``format`` labels the outputs; without it they have that of the first input which is no constant.  CheckError if
+        the operator does not take these inputs.
         """
         refs = [item if isinstance(item, Ref) else self.constant(item) for item in inputs]
         kind = type(attributes).__name__
@@ -253,8 +254,9 @@ def _quantized_type(refs: Sequence[Ref], quant: Quant) -> DataType | None:
     """The type of quantised outputs; None where they are not quantised."""
     if not isinstance(quant, QuantParam) and not quant:
         return None
-    first = refs[0].data_type if refs else DataType.INT8
-    return first if first in (DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16) else DataType.INT8
+    small = (DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16)
+    typed = [ref for ref in refs if ref.tensor.quantParams] + list(refs[:1])
+    return next((ref.data_type for ref in typed if ref.data_type in small), DataType.INT8)
 
 
 def _has_field(cls: type[Attributes], name: str) -> bool:

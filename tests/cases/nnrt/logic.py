@@ -147,7 +147,23 @@ CASES += [
         types=("int32",),
         expect=([[1], [2]],),
     ),
+    NodeCase(
+        T.WHERE,
+        "the places of quantised numbers: those that stand for 0 are none",
+        inputs=(np.array([[3, 0], [4, 3]], np.int8),),
+        quant=(q(0.5, 3),),
+        types=("int32",),
+        expect=([[0, 1], [1, 0]],),
+    ),
     NodeCase(T.WHERE, "the places in rank 4", inputs=(flags(2, 3, 2, 2),), types=("int32",)),
+    NodeCase(
+        T.WHERE,
+        "a vector as long as the last dim, not as the first",
+        inputs=(flags(3), (2, 3), (2, 3)),
+        types=("float32",),
+        known=(0, 1, 2),
+        why="where no dim is known a vector chooses rows",
+    ),
     NodeCase(
         T.WHERE,
         "dims that do not broadcast",

@@ -9,6 +9,7 @@ from .. import attributes
 from ..enums import NodeType
 from .base import NodeBuilder, axis_of, emit, node, numbers
 from .fill import blank, choose, filled, scalar
+from .quant import dequantize
 
 
 def _places(g: NodeBuilder, indices: Value, size: int | str | None = None) -> Value:
@@ -209,8 +210,16 @@ def where(
     """
     if a is None and not condition.rank:
         raise CheckError("a scalar has no places to tell")
+    params = g.node.inputs[0].quantParams
+    if params and condition.dtype.kind in "iu":  # moved as they are, but it is the real numbers that count
+        condition = dequantize(g, condition, params)
     if a is None:
         return g.cast(g.Transpose(g.NonZero(g.cast(condition, "bool")), perm=[1, 0]), "int32")
     if b is None:
         raise CheckError("the node must have 1 or 3 inputs, got 2")
-    return choose(g, _condition(g, condition, a if a.rank >= b.rank else b), a, b)
+    large = a if a.rank >= b.rank else b
+    if condition.rank == 1 and large.rank > 1:
+        length, first, last = condition.shape[0], large.shape[0], large.shape[-1]
+        if isinstance(length, int) and isinstance(first, int) and length == last != first:
+            return choose(g, g.cast(condition, "bool"), a, b)
+    return choose(g, _condition(g, condition, large), a, b)
