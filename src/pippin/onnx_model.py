@@ -64,6 +64,7 @@ class OnnxModel:
 
     labels: list[str] | list[int] | None
     predicted_feature: str | None
+    probabilities: str | None
     custom_layers: Mapping[str, Any]
 
     def __init__(
@@ -76,6 +77,7 @@ class OnnxModel:
         self._own = _own(self.metadata)
         self.labels = self._own.get("labels")
         self.predicted_feature = self._own.get("label")
+        self.probabilities = self._own.get("probabilities") if self.labels else None
         try:
             self._check()
             defaults = {tensor.name for tensor in proto.graph.initializer}

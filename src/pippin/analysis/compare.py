@@ -12,7 +12,7 @@ from ..graph.rounding import EPSILON, Precision, is_exact
 from ..onnx_model import OnnxModel
 from . import causes, matching, precision, samples, traces
 from .causes import Cause
-from .difference import TOLERANCE, Difference, difference
+from .difference import TOLERANCE, Difference, allowed, difference
 from .matching import Pair
 from .precision import Narrow
 from .traces import Trace
@@ -134,16 +134,20 @@ def compare(
     a = a if isinstance(a, OnnxModel) else inner.distinct(a)
     given = _inputs(a, b, data, seed)
     first = traces.run(a, given)
-    result = Comparison(first.what, name, tolerance)
+    result = Comparison(first.what, name, allowed(tolerance))
     if kind is not None:
         result.narrow = precision.narrow(a, given, kind, first, weights_only=weights_only)
     second, other, other_data = _second(a, b, given, result, name)
     result.b = second.what
     pairs = matching.match(first, second)
-    _outputs(result, first, second, pairs)
+    label = _label(a, b, other, first, second, result.tolerance)
+    if label is not None and other is not None and list(map(str, a.labels or ())) != list(map(str, other.labels)):
+        result.notes.append("the models have different class labels")
+    _outputs(result, first, second, pairs, label)
     if blobs:
         _steps(result, first, second, pairs)
-        if any(not entry.ok for entry in (*result.outputs, *(step.difference for step in result.steps))):
+        over = {entry.name for entry in result.outputs if not entry.ok}
+        if any(step.pair.a in over or not step.difference.ok for step in result.steps):
             _depart(result, (a, given, first), (other, other_data, second))
     if result.narrow is not None and b is not None:
         for entry in result.outputs:
@@ -203,28 +207,34 @@ def _second(
             return Trace("ONNX's reference", values, dict(a.values), outputs, list(a.inputs)), None, given
         return traces.by_reference(a, given), a, given
     if isinstance(b, Mapping):
-        values = {key: value for key, value in b.items() if key not in a.inputs}
-        return traces.recorded(name or "the recording", _labelled(a, values)), None, given
+        return traces.recorded(name or "the recording", _recorded(a, b)), None, given
     other = b if isinstance(b, OnnxModel) else inner.distinct(b)
     theirs = _translated(a, other, given, result)
     return traces.run(other, theirs), other, theirs
 
 
-def _labelled(a: AnyModel, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Recorded answers with probabilities by label as arrays in the order of the labels; labels themselves left out."""
+def _recorded(a: AnyModel, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Recorded answers as arrays, probabilities by label in the order of the labels; inputs and labels left out."""
     import numpy as np
 
     found: dict[str, Any] = {}
     for name, value in values.items():
+        if name in a.inputs or name == a.predicted_feature:
+            continue
         if isinstance(value, Mapping) and a.labels:
             by_text = {str(key): number for key, number in value.items()}
-            value = np.array([by_text.get(str(label), np.nan) for label in a.labels], np.float64)
-            if not isinstance(a, OnnxModel):
-                name = a.probabilities
-        array = np.asarray(value)
-        if array.dtype.kind in "fiub" and name != a.predicted_feature:
+            unknown = [key for key in by_text if key not in {str(label) for label in a.labels}]
+            if unknown:
+                raise InputError(f"the recorded {name!r} has a label that the model does not have: {unknown[0]!r}")
+            value = [by_text.get(str(label), np.nan) for label in a.labels]
+            name = a.probabilities or name
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise InputError(f"the recorded {name!r} is no array: its rows have different lengths") from None
+        if array.dtype.kind in "fiub":
             found[name] = array
-    if not found:
+    if not found and a.predicted_feature not in values:
         raise InputError("the recording holds no arrays of numbers")
     return found
 
@@ -273,13 +283,45 @@ def b_name(model: AnyModel) -> str:
 # -- outputs and blobs -----------------------------------------------------------------------------------------------
 
 
-def _outputs(result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pair]) -> None:
+def _label(a: AnyModel, b: Any, other: Any, first: Trace, second: Trace, tolerance: float) -> Difference | None:
+    """The labels that both answer with; any of those that are as likely as the likeliest, within the tolerance."""
+    import numpy as np
+
+    name, labels = a.predicted_feature, a.labels
+    scores = first.values.get(str(a.probabilities)) if labels else None
+    if not name or not labels or scores is None or scores.size != len(labels):
+        return None
+    if isinstance(b, Mapping) and name in b:
+        value = np.asarray(b[name])
+        right = str(value.reshape(-1)[0]) if value.size == 1 else str(b[name])
+    elif other is not None and other is not a and other.labels and other.predicted_feature:
+        theirs = second.values.get(str(other.probabilities))
+        if theirs is None or theirs.size != len(other.labels):
+            return None
+        right = str(other.labels[int(theirs.reshape(-1).argmax())])
+    else:
+        return None
+    flat = scores.reshape(-1).astype(np.float64, copy=False)
+    near = flat >= flat.max() - 2 * (tolerance + tolerance * abs(flat.max()))
+    own = {str(label) for label, likely in zip(labels, near, strict=True) if likely}
+    mine = labels[int(flat.argmax())]
+    return Difference(name, problem="" if right in own else f"{str(mine)!r} and {right!r}")
+
+
+def _outputs(result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pair], label: Difference | None) -> None:
     known = {pair.a: pair for pair in pairs}
     missing = []
+    if label is not None:
+        result.outputs.append(label)
     for name in first.outputs:
         pair = known.get(name)
+        if pair is None and name in second.values:
+            shapes = [list(trace.values[name].shape) for trace in (first, second) if name in trace.values]
+            problem = f"shapes differ: {' and '.join(map(str, shapes))}"
+            result.outputs.append(Difference(name, problem=problem))
+            continue
         if pair is None:
-            missing.append(name)
+            missing += [name] if label is None or name != label.name else []
             continue
         other = pair.other(second.values)
         value = first.values[name]
@@ -308,6 +350,10 @@ def _steps(result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pair
         result.steps.append(Step(pair, first.place(pair.a), entry))
     known = {pair.a for pair in pairs}
     result.unmatched = [name for name in first.values if name not in known]
+    for name in result.unmatched:
+        if name in second.values and name not in first.outputs:
+            shapes = " and ".join(str(list(trace.values[name].shape)) for trace in (first, second))
+            result.notes.append(f"blob {name!r} is not compared: shapes differ: {shapes}")
 
 
 def _depart(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InputError, VerifyError
-from .difference import TOLERANCE
+from .difference import TOLERANCE, allowed
 from .verify import Level, Proof, verify
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def to_onnx(
     """
     from ..coreml.export import export
 
+    allowed(tolerance)
     model = _loaded(source, custom_layers)
     written = export(model, target, opset=opset, dims=dims, preprocessing=preprocessing, labels=labels, weights=weights)
     proof = prove(model, written, verify, inputs, tolerance)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -56,6 +58,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def allowed(tolerance: float) -> float:
+    """``tolerance``, if it is one. Raises ``InputError`` for what is negative, infinite or not a number."""
+    if not 0 <= tolerance < math.inf:
+        raise InputError(f"the tolerance must be a number from 0, got {tolerance}")
+    return tolerance
 
 
 def difference(

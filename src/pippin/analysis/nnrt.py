@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InputError, UnsupportedError, VerifyError
-from .difference import TOLERANCE, difference
+from .difference import TOLERANCE, allowed, difference
 from .verify import Level, Proof, Trial, verify
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _prove_onnx(
     """Against ONNX Runtime on the original: seeded inputs, one or three, and the user's own."""
     from . import samples
 
-    proof = Proof(level, tolerance)
+    proof = Proof(level, allowed(tolerance))
     tried: list[tuple[str, Mapping[str, Any]]] = [("the input given", data) for data in own]
     tried += [(f"seed {seed}", samples.sample(model, seed)) for seed in range(3 if level == "full" else 1)]
     for what, data in tried:

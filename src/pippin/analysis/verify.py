@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from ..coreml import answers
 from ..errors import InputError, PippinError, UnsupportedError
 from . import reference, samples
-from .difference import TOLERANCE, Difference, difference
+from .difference import TOLERANCE, Difference, allowed, difference
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,7 +121,7 @@ def verify(
     from .. import onnx_model
 
     begin = time.perf_counter()
-    proof = Proof(level, tolerance)
+    proof = Proof(level, allowed(tolerance))
     if level == "none":
         proof.skipped = "not asked for"
         return proof

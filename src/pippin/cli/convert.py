@@ -56,6 +56,7 @@ def command(
     pippin convert digits.mlmodel digits.nnrt --layout nhwc --partition
     """
     from ..analysis.convert import prove
+    from ..analysis.difference import allowed
     from ..coreml import export
     from ..coreml.model import load
     from ..loading import is_onnx
@@ -72,6 +73,7 @@ def command(
     if is_onnx(model):
         raise click.UsageError(f"{model} is an ONNX model already")
     wanted = _dims(dims)
+    allowed(tolerance)
     net = load(model)
     own = [parse(values, net.inputs, example(model, net.inputs))] if values else []
     written = export.export(
@@ -94,12 +96,19 @@ def _dims(words: tuple[str, ...]) -> Any:
     for word in words:
         name, separator, sizes = word.rpartition("=")
         if separator:
-            shapes[name] = [int(size) if size.strip().isdigit() else size.strip() for size in sizes.split(",")]
+            shapes[name] = [_size(size.strip(), word) for size in sizes.split(",")]
         elif word not in ("declared", "static", "symbolic"):
             raise click.UsageError(f"--dims must be declared, static, symbolic or name=sizes, got {word!r}")
     if shapes and len(shapes) < len(words):
         raise click.UsageError("--dims takes either one word or sizes of inputs")
     return shapes or (words[-1] if words else "declared")
+
+
+def _size(text: str, word: str) -> int | str:
+    """A number, or the name of a size that is open."""
+    if not text or text[0] in "-+.":
+        raise click.UsageError(f"--dims: sizes must be positive numbers or names, got {word!r}")
+    return int(text) if text.isdecimal() else text
 
 
 def _written(written: Export) -> list[str]:

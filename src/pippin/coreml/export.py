@@ -163,8 +163,10 @@ def _given(model: Model, dims: Shapes) -> dict[str, tuple[Dim, ...]]:
         lead = len(given) - len(wanted[name])
         if lead != 0 and not (isinstance(encode, ArrayInput) and encode.rank5 and 0 <= lead <= 2):
             raise InputError(f"dims of {name!r} must have {len(wanted[name])} sizes ({entry}), got {list(given)}")
-        if any(isinstance(dim, int) and dim < 1 for dim in given):
+        if any(not dim or (isinstance(dim, int) and dim < 1) for dim in given):
             raise InputError(f"dims of {name!r} must be positive numbers or names, got {list(given)}")
+        if entry.kind == "image" and given[1] != wanted[name][1]:
+            raise InputError(f"dims of {name!r} must have {wanted[name][1]} channels ({entry}), got {list(given)}")
         inner = tuple(given[2:][::-1] if entry.kind == "image" else given[lead:])
         usual = (entry.size if entry.kind == "image" else entry.shape) or ()
         asked = tuple(have if isinstance(dim, str) else dim for dim, have in zip(inner, usual, strict=True))
