@@ -150,8 +150,12 @@ class ParcelReader:
 
     def text(self, limit: int = MAX_BLOB) -> str:
         """The bytes up to the next NUL, as UTF-8."""
-        window = bytes(self._data[self._cursor : self._cursor + limit + 1])
-        end = window.find(b"\0")
+        window, end, size = b"", -1, 64
+        while end < 0 and len(window) < min(
+            limit + 1, self.left
+        ):  # short ones are not worth a copy of all that follows
+            window = bytes(self._data[self._cursor : self._cursor + min(size, limit + 1)])
+            end, size = window.find(b"\0"), size * 8
         if end < 0:
             raise ReadError("a text ends with NUL; this one does not", where=self._place)
         try:
