@@ -5,15 +5,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..builder import Builder, Size
+from ..builder import RESHAPES, Builder, Size
 from ..ir import Value
 
 
+THROUGH = ("Add", "Mul", "Relu", "LeakyRelu", "Sigmoid", "Tanh", "Clip", "Sub", "Div", "Max", "Min", "Neg", "Abs")
+"""Operators that the engine brings a transposition past."""
+ROTATED = (0, 2, 3, 1)
+"""The order of axes that linear interpolation cannot do without."""
+
+
 def resize(g: Builder, x: Value, sizes: Sequence[Size], **how: Any) -> Value:
-    """x (N,C,H,W) → y (N,C,*sizes) by ONNX's Resize with the attributes ``how``; by sizes, never by rounded scales."""
-    if x.static and all(isinstance(size, int) for size in sizes):
-        return g.Resize(x, None, None, g.vector([g.size(x, 0), g.size(x, 1), *sizes]), **how)
-    return g.Resize(x, None, None, g.vector(sizes), axes=[2, 3], **how)
+    """x (N,C,H,W) → y (N,C,*sizes) by ONNX's Resize with the attributes ``how``; by sizes, never by rounded scales.
+
+    All four sizes are named: the engine cannot bring a transposition past a Resize that has ``axes``, but tries to.
+    Past a linear one it brings even one that leaves height and width where it knows no kernel for them. There the
+    channels become a stack of images: of three axes it can do any two.
+    """
+    lead = [g.size(x, 0), g.size(x, 1)]
+    if how.get("mode") != "linear" or not _turned(x):
+        result: Value = g.Resize(x, None, None, g.vector([*lead, *sizes]), **how)
+        return result
+    count = g.product(lead)
+    stack = g.reshape(x, [count, g.size(x, 2), g.size(x, 3)])
+    return g.reshape(g.Resize(stack, None, None, g.vector([count, *sizes]), **how), [*lead, *sizes])
+
+
+def _turned(x: Value) -> bool:
+    """Whether x comes from transpositions that make up ``ROTATED``, or may do so with the changes of shape between."""
+    stack: list[tuple[Value, tuple[int, ...]]] = [(x, (0, 1, 2, 3))]
+    left = 64
+    while stack and left:
+        (value, order), left = stack.pop(), left - 1
+        node = value.node
+        if node is None:
+            continue
+        if node.op in RESHAPES:
+            order = ()
+        elif node.op == "Transpose":
+            if not order:
+                return True
+            order = tuple(node.attributes["perm"][axis] for axis in order)
+            if order == ROTATED:
+                return True
+        elif node.op not in THROUGH:
+            continue
+        for operand in node.inputs:
+            if operand is not None and operand.data is None:
+                stack.append((operand, order if operand.rank == 4 else ()))
+    return False
 
 
 def scale(g: Builder, x: Value, factors: Sequence[int], **how: Any) -> Value:
