@@ -229,3 +229,56 @@ def test_custom_layers() -> None:
         train(source, {"x": X, "t": T}, custom_layers={"Mine": arrays})
     result = train(source, {"x": X, "t": T}, custom_layers={"Mine": lowered}, learning_rate=0.01)
     assert result.history[-1]["loss"] < result.history[0]["loss"]
+
+
+# -- batches are the same function, whatever the weights are -----------------------------------------------------------
+
+
+def apart_from_the_mean(w: float, bias: float = 0.0, *more: Any) -> bytes:
+    """x minus the mean over axis 0: of a sample alone that is nothing, of samples that are joined it is not."""
+    layers = [
+        ("reduceMean", {"axes": [0], "keepDims": True}, ["x"], ["m"]),
+        ("subtractBroadcastable", {}, ["x", "m"], ["d"]),
+        ("innerProduct", dense([[w, w]], [bias]), ["d"], ["z" if more else "y"]),
+        *more,
+    ]
+    return exact(layers, [1, 2])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        apart_from_the_mean(0.0),
+        apart_from_the_mean(1.0),
+        apart_from_the_mean(1.0, -5.0, ("activation", {"ReLU": {}}, ["z"], ["y"])),
+    ],
+    ids=["zeros", "ones", "behind a ReLU that answers 0"],
+)
+def test_weights_that_hide_how_samples_meet_do_not_join_them(source: bytes) -> None:
+    """A network that is not trained yet often ends in zeros: joined samples answer the same, but learn otherwise."""
+    x = np.random.default_rng(1).standard_normal((6, 1, 2)).astype(np.float32)
+    data = {"x": x, "t": np.arange(6.0)}
+    assert layout(source, data) == "each"
+    before, after = weights(source), weights(train(source, data))
+    # the weights multiply nothing
+    assert before["innerProduct2/weights"] == after["innerProduct2/weights"]
+
+
+def test_samples_that_are_tried_differ() -> None:
+    """A batch from behind: with three equal samples it would look as if nothing happened."""
+    layers = [
+        ("reverse", {"reverseDim": [True, False]}, ["x"], ["r"]),
+        ("innerProduct", dense([[1.0]], [0]), ["r"], ["y"]),
+    ]
+    data = {"x": np.arange(4.0).reshape(4, 1, 1), "t": np.arange(4.0)}
+    source = exact(layers, [1, 1])
+    assert layout(source, data) == "each"
+    assert train(source, data).history[0]["loss"] == 0.0
+
+
+def test_indices_are_tried_too() -> None:
+    """A table of two rows takes no other numbers than 0 and 1."""
+    table = {"vocabSize": 2, "embeddingSize": 3, "weights": {"floatValue": [1, 2, 3, 4, 5, 6]}}
+    layers = [("embeddingND", table, ["x"], ["e"]), ("innerProduct", dense([[0.0] * 3], [0]), ["e"], ["y"])]
+    data = {"x": np.array([0, 1, 1]).reshape(3, 1, 1), "t": np.arange(3.0)}
+    assert layout(exact(layers, [1, 1]), data) == "join"

@@ -12,7 +12,7 @@ A mini-batch is laid out in one of three ways, the first that serves:
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..coreml.draws import Draw
 from ..coreml.features import ImageInput
 from ..coreml.lower import lower, place
 from ..coreml.model import Model
-from ..errors import CheckError, PippinError, UnsupportedError
+from ..errors import CheckError, PippinError, RunError, UnsupportedError
 from ..graph.builder import Builder
 from ..graph.gradient import prune, vjp
 from ..graph.ir import Graph, Value
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("pippin")
 
 TARGET = "target of the loss"
+SAMPLES = 3
+"""How many samples are laid out in a batch to see whether they stay apart."""
 Shapes = Sequence[tuple[int, ...]]
 
 
@@ -76,24 +78,60 @@ class Problem:
         return "each"
 
     def _same(self, layout: str) -> bool:
-        """Whether a batch of three different samples gives what they give one by one."""
-        random, count = np.random.default_rng(0), 3
+        """Whether batches of three different samples give what they give one by one, in each of the trials."""
         if any(shape and 0 in shape for shape in self.shapes):
             return False
-        # pixels, or small whole numbers, which suit embeddings too
-        largest = [256 if isinstance(self.model.encoder(name), ImageInput) else 2 for name in self.model.inputs]
-        inputs = [
-            random.integers(0, most, (count, *shape)).astype(np.float32)
-            for most, shape in zip(largest, self.shapes, strict=True)
+        alone = _Network(self, self.shapes, 1, None).judge()
+        together = _Network(self, self.batch_shapes(layout, SAMPLES), SAMPLES, None).judge()
+        tried = 0
+        for inputs, weights in self._trials():
+            try:
+                parts = [alone([x[i] for x in inputs], weights) for i in range(SAMPLES)]
+            except RunError:
+                continue  # the network does not take such numbers: indices, for example
+            wanted = np.stack([part.reshape(-1) for part in parts])
+            if not np.isfinite(wanted).all():
+                continue  # nothing could be told apart
+            found = together([self.joined(x, layout) for x in inputs], weights)
+            if found.size != wanted.size:
+                return False
+            noise = 1e-5 * max(1.0, float(np.abs(wanted).max(initial=0)))
+            if not np.allclose(found.reshape(SAMPLES, -1), wanted, rtol=1e-4, atol=noise):
+                return False
+            tried += 1
+        return tried > 0
+
+    def _trials(self) -> Iterator[tuple[list[NDArray[Any]], dict[str, NDArray[Any]]]]:
+        """Samples that all differ, and weights: those of the file, and others.
+
+        A network whose last weights are zeros, as they are before a training, or whose activations answer 0, shows
+        nothing of what its samples do to one another, but its gradients do.
+        """
+        random, own = np.random.default_rng(0), self.parameters.values()
+        pictures = [isinstance(self.model.encoder(name), ImageInput) for name in self.model.inputs]
+        # small whole numbers suit embeddings too
+        kinds: list[Callable[[tuple[int, ...]], Any]] = [
+            lambda shape: random.integers(0, 2, shape),
+            lambda shape: random.integers(0, 3, shape),
+            random.standard_normal,
+            lambda shape: random.standard_normal(shape) * 100,
         ]
-        together = _Network(self, self.batch_shapes(layout, count), count, None).judged(
-            [[self.joined(x, layout) for x in inputs]]
-        )[0]
-        parts = _Network(self, self.shapes, 1, None).judged([[x[i] for x in inputs] for i in range(count)])
-        wanted = np.stack([part.reshape(-1) for part in parts])
-        if together.size != wanted.size:
-            return False
-        return bool(np.allclose(together.reshape(count, -1), wanted, rtol=1e-4, atol=1e-5, equal_nan=True))
+        for number, kind in enumerate(kinds):
+            inputs = []
+            for shape, picture in zip(self.shapes, pictures, strict=True):
+                x = random.integers(0, 256, (SAMPLES, *shape)) if picture else kind((SAMPLES, *shape))
+                if number < 2 and not picture:
+                    # neither all alike nor the same from behind
+                    x.reshape(SAMPLES, -1)[:, 0] = (0, 1, 1 + number)
+                inputs.append(x.astype(np.float32))
+            weights = own
+            if number:
+                sizes = {name: max(float(np.sqrt(np.mean(w * w))), 0.1) if w.size else 0.0 for name, w in own.items()}
+                weights = {
+                    name: w + (sizes[name] * random.standard_normal(w.shape)).astype(np.float32)
+                    for name, w in own.items()
+                }
+            yield inputs, weights
 
     def batch_shapes(self, layout: str, count: int) -> list[tuple[int, ...]]:
         """Shapes of the input blobs of ``count`` samples."""
@@ -175,7 +213,7 @@ class _Network:
         if blob is None:
             raise CheckError(f"the loss layer's input {settings.input!r} is made by no layer")
         # of true rank, so that the axes of sequence and batch are apart
-        y = self.output = g.float(blob.nd(g))
+        y = g.float(blob.nd(g))
         if not y.static:
             raise UnsupportedError("the shape of the loss layer's input must be known before the network runs")
         with g.scope("loss", "the loss layer"):
@@ -226,19 +264,23 @@ class _Network:
         prune(self.g.graph)
         return self.g.graph
 
-    def judged(self, batches: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[Any]]:
-        """What the loss judges, for several batches of inputs; nothing can be added to the graph after it."""
+    def judge(self) -> Callable[[Sequence[NDArray[Any]], dict[str, NDArray[Any]]], NDArray[Any]]:
+        """A function from inputs and weights to what the loss judges (a cross entropy: what its softmax is given).
+
+        Nothing can be added to the graph after it.
+        """
         graph = self.g.graph
-        self.g.output(self.output, "judged")
+        self.g.output(self.loss.seed, "judged")
         prune(graph)
         graph.inputs = [value for value in graph.inputs if _used(graph, value)]
         session = Session(write(graph), threads=self.problem.threads)
-        weights = self.problem.parameters.values()
-        answers = []
-        for batch in batches:
-            given = dict(zip([value.name for value in self.inputs], batch, strict=True)) | weights
-            answers.append(session.run({name: given[name] for name in session.inputs})[0])
-        return answers
+        names = [value.name for value in self.inputs]
+
+        def judged(inputs: Sequence[NDArray[Any]], weights: dict[str, NDArray[Any]]) -> NDArray[Any]:
+            given = dict(zip(names, inputs, strict=True)) | weights
+            return session.run({name: given[name] for name in session.inputs})[0]
+
+        return judged
 
 
 def _updating(problem: Problem, g: Builder, network: _Network, gradients: dict[str, Value], loss: losses.Loss) -> Step:
