@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,90 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     subprocess.run(words, check=True, capture_output=True)
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert weights((tmp_path / "out").read_bytes())
+
+
+# -- interruptions at the end of an epoch ------------------------------------------------------------------------------
+
+
+class Breaks(list[Any]):
+    """Validation data in which a training is interrupted: behind the last batch, before the epoch is done."""
+
+    def __getitem__(self, index: Any) -> Any:
+        raise Stop
+
+
+@pytest.mark.parametrize("where", ["validation", "on_epoch"])
+def test_interrupted_behind_the_last_batch(tmp_path: Path, where: str) -> None:
+    def fail(_: Any) -> None:
+        raise Stop
+
+    how: Any = {"validation": Breaks([0])} if where == "validation" else {"on_epoch": fail}
+    with pytest.raises(Stop):
+        train(source(), DATA, checkpoint=tmp_path / "c", checkpoint_every=-1, **how)
+    found = Checkpoint.load(tmp_path / "c")
+    assert (found.epoch, found.batch) == (0, 8)
+    whole, result = train(source(), DATA), train(source(), DATA, checkpoint=tmp_path / "c", resume=True)
+    assert result.to_bytes() == whole.to_bytes()
+    assert result.history[0]["loss"] == whole.history[0]["loss"]
+    assert not result.warnings
+
+
+@pytest.mark.parametrize("batch", [3, 8])
+def test_stopped_within_an_epoch_and_resumed(tmp_path: Path, batch: int) -> None:
+    """What was left of the epoch is not lost."""
+
+    def stop(progress: Any) -> None:
+        if (progress.epoch, progress.batch) == (2, batch):
+            progress.stop()
+
+    first = train(source(), DATA, checkpoint=tmp_path / "c", on_batch=stop)
+    assert [record["samples"] for record in first.history] == [30, min(4 * batch, 30)]
+    whole, result = train(source(), DATA), train(source(), DATA, checkpoint=tmp_path / "c", resume=True)
+    assert result.to_bytes() == whole.to_bytes()
+    assert [r["loss"] for r in result.history] == [r["loss"] for r in whole.history]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((name, value) for name in ("epoch", "batch", "step") for value in (-1, "1", None, 1.5, 10**30, [], True)),
+        *(("sums", value) for value in ({}, None, [], {"loss": "a"}, {"loss": 1, "correct": "b", "count": 2})),
+        *(("history", value) for value in (None, 3, "ab", [1], [], [{}, {}])),
+        ("settings", None),
+        ("settings", []),
+        ("model", None),
+    ],
+)
+def test_entries_that_no_training_writes_are_refused(tmp_path: Path, field: str, value: Any) -> None:
+    interrupted(tmp_path / "c", 11)
+    found = Checkpoint.load(tmp_path / "c")
+    setattr(found, field, value)
+    found.save(tmp_path / "c")
+    with pytest.raises(ReadError, match="is no checkpoint"):
+        train(source(), DATA, checkpoint=tmp_path / "c", resume=True)
+
+
+def test_any_damaged_byte_is_refused_or_does_no_harm(tmp_path: Path) -> None:
+    interrupted(tmp_path / "c", 5)
+    content, random = (tmp_path / "c").read_bytes(), np.random.default_rng(0)
+    # the archive's directory at the end decides how the rest is read
+    places = [*range(len(content) - 400, len(content)), *random.integers(0, len(content), 200).tolist()]
+    for place in places:
+        (tmp_path / "d").write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
+        with suppress(ReadError):
+            Checkpoint.load(tmp_path / "d")
+
+
+def test_compressed_checkpoints_are_refused(tmp_path: Path) -> None:
+    """A small file may not ask for much memory."""
+    with (tmp_path / "c").open("wb") as file:
+        np.savez_compressed(file, a=np.zeros(1 << 20))
+    with pytest.raises(ReadError, match="its arrays are compressed"):
+        Checkpoint.load(tmp_path / "c")
+
+
+def test_a_place_behind_the_data_is_refused(tmp_path: Path) -> None:
+    interrupted(tmp_path / "c", 5)
+    less = {name: column[:8] for name, column in DATA.items()}
+    with pytest.raises(InputError, match="stands behind batch 5 of an epoch, the data has 2"):
+        train(source(), less, checkpoint=tmp_path / "c", resume=True)

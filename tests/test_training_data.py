@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from make import classifier, dense, network, picture_network, updatable
 from pippin.coreml.model import Model
 from pippin.coreml.read import read
 from pippin.errors import InputError, UnsupportedError
+from pippin.training import check_gradients, files, train
 from pippin.training import data as sources
-from pippin.training import files, train
 from pippin.training.encode import Encoder
 from pippin.training.settings import settings
 
@@ -102,6 +103,17 @@ def test_an_iterator_serves_once() -> None:
     assert "a list, or a function" in caught.value.hint
 
 
+def test_an_iterator_is_refused_before_anything_is_trained() -> None:
+    with pytest.raises(InputError, match="iterator"):
+        train(regressor(), {"x": X, "t": T}, validation=rows())
+    taken = rows()
+    with pytest.raises(InputError, match="iterator"):
+        train(regressor(), taken)
+    assert len(list(taken)) == 7, "no row has been taken"
+    # a callback may know when it is enough
+    assert len(train(regressor(), rows(), on_epoch=lambda progress: progress.stop()).history) == 1
+
+
 def test_streams_are_mixed_within_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "BUFFER", 3)
 
@@ -139,6 +151,8 @@ def test_skipped_batches_leave_the_rest_as_it_is() -> None:
         ("nowhere.csv", "no such file"),
         ({"z": X, "t": T}, "'x'"),
         ({"x": "text", "t": T}, "feature 'x'"),
+        ({"x": X, "t": np.float32(1)}, "feature 't': must be an array or list"),
+        (lambda: None, "the function must return an iterable of dicts, got NoneType"),
     ],
 )
 def test_data_that_does_not_fit(data: Any, message: str) -> None:
@@ -165,6 +179,8 @@ def encoded(source: bytes, name: str, column: Any) -> list[int]:
         ((10, 20, 30), np.array([[20], [30]]), [1, 2]),
         ((10, 20, 30), ["20", "10"], [1, 0]),
         ((10, 20, 30), np.array([20.0]), [1]),
+        ((10, 20, 30), [[30], [10]], [2, 0]),
+        (("1", "2", "3"), [1.0, 3, "2"], [0, 2, 1]),
     ],
 )
 def test_labels(labels: Any, column: Any, wanted: list[int]) -> None:
@@ -177,6 +193,10 @@ def test_labels(labels: Any, column: Any, wanted: list[int]) -> None:
         (("cat", "dog"), ["dgo"], "none of the classes 'cat', 'dog'"),
         ((10, 20), [11], "11 is none"),
         ((10, 20), np.eye(2), "one class a sample"),
+        ((10, 20), [10.7], "10.7 is none"),
+        ((10, 20), [float("nan")], "nan is none"),
+        ((10, 20), [float("inf")], "inf is none"),
+        (("cat", "dog"), [["cat", "dog"]], "is none of the classes"),
     ],
 )
 def test_wrong_labels(labels: Any, column: Any, message: str) -> None:
@@ -193,6 +213,69 @@ def test_numbers_of_classes() -> None:
     for bad in (3, -1, 0.5, "x", None):
         with pytest.raises(InputError, match="a number from 0 to 2"):
             encoded(plain, "t", [bad])
+
+
+def test_gradients_are_checked_on_resized_pictures() -> None:
+    random = np.random.default_rng(0)
+    data = {"image": random.integers(0, 256, (3, 9, 7)).astype(np.uint8), "label": ["dog", "cat", "dog"]}
+    assert check_gradients(sorter(), data, resize="crop").ok
+    with pytest.raises(InputError, match=r"arrays that are to be resized must be uint8, got float64\[9, 7\]"):
+        train(sorter(), {**data, "image": data["image"] * 1.0}, resize="crop")
+    fits = {**data, "image": data["image"][:, :3, :4] * 1.0}
+    assert losses(sorter(), fits, resize="crop") == losses(sorter(), fits)
+
+
+def test_text_by_the_name_of_the_target_is_not_guessed() -> None:
+    """In a table all is text: "1" may be the label 1, which is class 0, or class 1, which an array's 1 is."""
+    model = classifier((1, 2, 3))
+    net = model.neuralNetworkClassifier
+    del net.layers[:]
+    plain = network([("innerProduct", dense(np.eye(3)), ["x"], ["z"]), ("softmax", {}, ["z"], ["scores"])], {}, [])
+    net.layers.extend(plain.neuralNetwork.layers)
+    source = updatable(model, loss="entropy", blob="scores", target="t").SerializeToString()
+    assert encoded(source, "t", [1, 2, 0]) == [1, 2, 0]
+    assert encoded(source, "label", ["1", "2", 3]) == [0, 1, 2]
+    with pytest.raises(InputError, match="'1' is the number of one class and the label of another one") as caught:
+        encoded(source, "t", ["1"])
+    assert "name the column 'label' if it holds labels" in caught.value.hint
+    assert encoded(source, "t", ["3", "0"]) == [2, 0], "these can be only one thing"
+
+
+def test_labels_that_the_network_has_no_output_for() -> None:
+    model = Model(read(sorter((10, 20, 30))))
+    with pytest.raises(InputError, match="30 is the label of class 2, the network knows 2 classes"):
+        Encoder(model, settings(model.document.network)).classes("label", [10, 30], 2)
+
+
+class Frame:
+    """What pandas hands out: rows are taken by their labels, which a filtered or mixed table has in another order."""
+
+    def __init__(self, values: Any) -> None:
+        self.values, self.shape, self.iloc = values, values.shape, None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, labels: Any) -> Any:
+        return self.values[::-1][labels]
+
+    def to_numpy(self) -> Any:
+        return self.values
+
+
+def test_rows_go_by_place_whatever_the_container() -> None:
+    assert losses(regressor(), {"x": X, "t": Frame(T)}) == BY_ARRAYS
+    assert losses(regressor(), {"x": X, "t": memoryview(T.ravel())}) == BY_ARRAYS
+    assert losses(regressor(), {"x": X, "t": array("f", T.ravel())}) == BY_ARRAYS
+
+
+def test_what_is_no_feature_may_be_anything(tmp_path: Path) -> None:
+    more = {"classes": np.array(["a", "b"]), "version": np.array(3), "notes": np.array([{}], object)}
+    assert losses(regressor(), {"x": X, "t": T, "z": 3, **more}) == BY_ARRAYS
+    np.savez(tmp_path / "a.npz", x=X, t=T, **more)
+    assert losses(regressor(), tmp_path / "a.npz") == BY_ARRAYS
+    with pytest.raises(InputError, match="the data must have the feature 'x', it has 't', 'X'"):
+        train(regressor(), {"X": X, "t": T, **more})
 
 
 # -- files ----------------------------------------------------------------------------------------------------------
@@ -278,6 +361,9 @@ def test_csv_of_lists_labels_and_pictures(tmp_path: Path) -> None:
         ("x[0],x[1]\n1,2\n", "'t'"),
         ("x[0],t\n1,2\n", "must have the shape [2]"),
         (b"\xff\xfe,\n1,2\n", "is no table"),
+        ("x[0],x[0],x[1],t\n9,1,2,3\n", "must name each column of 'x' once"),
+        ("x[0],x[1],t\n1_0,2,3\n", "is no number"),
+        ('x[0],x[1],t,note\n1,2,3,"a\n4,5,6,b\n7,8,9,c\n', "is no table: unexpected end of data"),
     ],
 )
 def test_csv_that_does_not_fit(tmp_path: Path, text: Any, message: str) -> None:
@@ -286,6 +372,28 @@ def test_csv_that_does_not_fit(tmp_path: Path, text: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         train(regressor(), path)
     assert message in str(caught.value)
+
+
+def test_a_byte_order_mark_before_a_quote(tmp_path: Path) -> None:
+    rows_ = "".join(f'"{a}","{b}","{t}"\n' for (a, b), (t,) in zip(X, T, strict=True))
+    (tmp_path / "rows.csv").write_text('\ufeff"x[0]","x[1]","t"\n' + rows_, "utf-8")
+    assert losses(regressor(), tmp_path / "rows.csv") == BY_ARRAYS
+
+
+@pytest.mark.parametrize("change", ["gone", "shorter", "other rows"])
+def test_a_table_that_changes_while_it_is_read(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "rows.csv"
+    text = "x[0],x[1],t\n" + "".join(f"{a},{b},{t}\n" for (a, b), (t,) in zip(X, T, strict=True))
+    path.write_text(text)
+
+    def spoil(_: Any) -> None:
+        if change == "gone":
+            path.unlink(missing_ok=True)
+        else:
+            path.write_text(text[:40] if change == "shorter" else text.replace(",", ";"))
+
+    with pytest.raises(InputError, match="was changed or removed while it was read"):
+        train(regressor(), path, on_batch=spoil)
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

@@ -339,3 +339,43 @@ def test_a_house_price_model_trains() -> None:
     assert result.history[-1]["loss"] < 0.1 * result.history[0]["loss"]
     assert check_gradients(path, data).ok
     assert read(path).model == result.document.model
+
+
+# -- numbers that are none ---------------------------------------------------------------------------------------------
+
+
+def test_weights_that_are_no_numbers_end_a_training_too() -> None:
+    """The loss of the only batch is finite, but its update is not."""
+    with pytest.raises(RunError, match=r"'innerProduct0' \(innerProduct\): weights became infinite or nan") as caught:
+        train(linear().SerializeToString(), {"x": X * 1e18, "t": T}, epochs=1, learning_rate=1e30, beyond=True)
+    assert "learning rate" in caught.value.hint
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e39])
+def test_data_that_is_no_number_is_told_as_such(value: float) -> None:
+    """It is not the gradients that exploded."""
+    source = linear().SerializeToString()
+    x = np.array([[1, 2], [value, 1]])
+    with pytest.raises(InputError, match="input 'x': sample 1 of epoch 1, batch 1 holds values that are no finite"):
+        train(source, {"x": x, "t": T})
+    with pytest.raises(InputError, match=r"target 't': the target must be finite numbers .* sample 1"):
+        train(source, {"x": X, "t": [1.0, value]})
+    with pytest.raises(InputError, match="input 'x': sample 1 of a batch of the validation"):
+        train(source, {"x": X, "t": T}, validation={"x": x, "t": T})
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"epochs": np.nan}, "whole number of 1 or more, got nan"),
+        ({"batch_size": np.inf}, "whole number of 1 or more, got inf"),
+        ({"epochs": np.array([1, 2])}, "whole number"),
+        ({"learning_rate": np.array([1, 2])}, "must be a number"),
+        ({"seed": 1 << 63}, "whole number from -9223372036854775808 to"),
+        ({"shuffle": "no"}, "shuffle must be True or False, got 'no'"),
+        ({"resize": "smaller"}, "resize rule must be one of crop"),
+    ],
+)
+def test_more_impossible_choices(choice: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        train(linear().SerializeToString(), {"x": X, "t": T}, **choice)

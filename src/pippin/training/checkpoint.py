@@ -11,6 +11,7 @@ import json
 import zipfile
 import zlib
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,9 @@ VERSION = 1
 _ABOUT = "pippin checkpoint"
 _DAMAGED = (
     ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError, MemoryError,
+    NotImplementedError, RuntimeError,
 )  # fmt: skip
+"""What reading a damaged archive may end in."""
 
 
 @dataclass
@@ -55,27 +58,40 @@ class Checkpoint:
         """Reads a checkpoint. Raises ``ReadError`` for what is none."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+                # nothing in it is compressed: a file takes no more memory than it is long
+                if any(info.compress_type != zipfile.ZIP_STORED for info in archive.zip.infolist()):
+                    raise ValueError("its arrays are compressed")
                 arrays = {name: archive[name] for name in archive.files}
             about = json.loads(bytes(arrays.pop(_ABOUT).tobytes()))
             version = about.pop("version")
             if version != VERSION:
                 raise ReadError(f"the checkpoint is of version {version}, this is version {VERSION}", where=str(path))
-            return cls(arrays=arrays, **about)
+            found = cls(arrays=arrays, **about)
+            found.sound()
+            return found
         except ReadError:
             raise
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror or error}", where=str(path)) from None
-        except (
-            ValueError,
-            KeyError,
-            TypeError,
-            EOFError,
-            zipfile.BadZipFile,
-            zlib.error,
-            RecursionError,
-            MemoryError,
-        ) as error:
+        except _DAMAGED as error:
             raise ReadError(f"is no checkpoint: {error}", where=str(path)) from None
+
+    def sound(self) -> None:
+        """Raises ``ValueError`` for an entry that no training writes."""
+        for name in ("epoch", "batch", "step"):
+            number = getattr(self, name)
+            if type(number) is not int or not 0 <= number < 1 << 53:
+                raise ValueError(f"{name} must be a whole number, got {number!r}")
+        if not isinstance(self.sums, dict) or not isinstance(self.settings, dict) or not isinstance(self.model, str):
+            raise ValueError("sums, settings and model must be told")
+        loss, correct, count = (self.sums.get(name) for name in ("loss", "correct", "count"))
+        numbers = (loss, count) if correct is None else (loss, correct, count)
+        if len(self.sums) != 3 or not all(isinstance(number, (int, float)) and isfinite(number) for number in numbers):
+            raise ValueError(f"sums must be three numbers, got {self.sums}")
+        if not isinstance(self.history, list) or not all(isinstance(entry, dict) for entry in self.history):
+            raise ValueError("history must be a list of records")
+        if len(self.history) != self.epoch:
+            raise ValueError(f"history must have a record for each of {self.epoch} epochs, got {len(self.history)}")
 
     def check(self, settings: dict[str, Any], model: str, arrays: dict[str, NDArray[Any]], path: Path) -> None:
         """Raises ``InputError`` unless the checkpoint belongs to this training; more epochs are no difference."""

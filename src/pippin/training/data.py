@@ -7,7 +7,9 @@ holds more in memory than it was given: files are read batch by batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+import sys
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -113,7 +115,7 @@ def open_source(data: Any, model: Model, settings: Settings) -> Source:
 
         return open_path(Path(data), model, target_names(model, settings))
     if isinstance(data, Mapping):
-        return Arrays(data)
+        return Arrays(data, [*model.inputs, *target_names(model, settings)])
     if callable(data):
         return Calls(data)
     if isinstance(data, Sequence) and not isinstance(data, (bytes, bytearray)):
@@ -126,22 +128,26 @@ def open_source(data: Any, model: Model, settings: Settings) -> Source:
 
 
 class Arrays:
-    """A mapping of arrays or lists of equal length, one row a sample."""
+    """A mapping of arrays or lists of equal length, one row a sample.
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    ``known`` are the names of features: what has another name may be anything, and is left out where it is no column.
+    """
+
+    def __init__(self, data: Mapping[str, Any], known: Collection[str] = ()) -> None:
         self.columns: dict[str, Any] = {}
-        for name, column in data.items():
-            keep = hasattr(column, "shape") or isinstance(column, Sequence)
-            if not keep or isinstance(column, (str, bytes)):
-                raise InputError(f"must be an array or list with one row a sample, got {type(column).__name__}",
-                                 where=f"feature {name!r}")  # fmt: skip
-            self.columns[str(name)] = column
+        sure = [name for name in data if name in known] or list(data)
+        for name in sure:
+            self.columns[str(name)] = _column(name, data[name])
         lengths = {name: len(column) for name, column in self.columns.items()}
         if len(set(lengths.values())) > 1:
             raise InputError(f"all features must have as many rows, got {lengths}")
         self.count = next(iter(lengths.values()), 0)
         if not self.count:
             raise InputError("there is no sample to train on")
+        for name, column in data.items():
+            # names that are not known help to see which one is misspelt
+            if name not in sure and getattr(column, "shape", None) and len(column) == self.count:
+                self.columns[str(name)] = column
 
     def __len__(self) -> int:
         return self.count
@@ -151,6 +157,18 @@ class Arrays:
             name: np.asarray(column[rows]) if hasattr(column, "shape") else [column[row] for row in rows.tolist()]
             for name, column in self.columns.items()
         }
+
+
+def _column(name: str, column: Any) -> Any:
+    """A column that takes row numbers by their place."""
+    column = column.to_numpy() if hasattr(column, "iloc") else column  # tables of pandas take them by their labels
+    column = np.asarray(column) if isinstance(column, (memoryview, array)) else column
+    fits = column.shape != () if hasattr(column, "shape") else isinstance(column, Sequence)
+    if not fits or isinstance(column, (str, bytes)):
+        raise InputError(
+            f"must be an array or list with one row a sample, got {type(column).__name__}", where=f"feature {name!r}"
+        )
+    return column
 
 
 class Rows:
@@ -173,17 +191,20 @@ class Iterables:
 
     def __init__(self, data: Iterable[Mapping[str, Any]]) -> None:
         self.data = data
-        self.spent = False
+        self.left = 1 if isinstance(data, Iterator) else sys.maxsize
+
+    def refuse(self, passes: int) -> None:
+        """Raises ``InputError`` unless the data can be gone through so many times more."""
+        if passes > self.left:
+            raise InputError(
+                "the data is an iterator, which can be gone through once, but more than one pass is needed",
+                hint="give a list, or a function that returns a new iterator",
+            )
 
     def rows(self, order: np.random.Generator | None) -> Iterator[Mapping[str, Any]]:
+        self.refuse(1)
+        self.left -= 1
         iterator = iter(self.data)
-        if iterator is self.data:
-            if self.spent:
-                raise InputError(
-                    "the data is an iterator, which can be gone through once, but more than one pass is needed",
-                    hint="give a list, or a function that returns a new iterator",
-                )
-            self.spent = True
         return (_row(row, number) for number, row in enumerate(iterator))
 
 
@@ -194,7 +215,10 @@ class Calls:
         self.data = data
 
     def rows(self, order: np.random.Generator | None) -> Iterator[Mapping[str, Any]]:
-        return (_row(row, number) for number, row in enumerate(self.data()))
+        found = self.data()
+        if not isinstance(found, Iterable):
+            raise InputError(f"the function must return an iterable of dicts, got {type(found).__name__}")
+        return (_row(row, number) for number, row in enumerate(found))
 
 
 def _row(row: Any, number: int) -> Mapping[str, Any]:

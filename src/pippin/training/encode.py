@@ -35,6 +35,10 @@ class Encoder:
     """Makes feeds of columns. ``resize`` is the rule by which pictures of another size are made to fit, or None."""
 
     def __init__(self, model: Model, settings: Settings, resize: str | None = None) -> None:
+        from ..coreml.pictures import RULES
+
+        if resize is not None and resize not in RULES:
+            raise InputError(f"the resize rule must be one of {', '.join(RULES)}, got {resize!r}")
         self.model = model
         self.settings = settings
         self.resize = resize
@@ -57,8 +61,9 @@ class Encoder:
                 result[name] = np.broadcast_to(blob, (count, *blob.shape))
                 continue
             column = columns[name]
-            whole = self._whole(encode, column) if isinstance(column, np.ndarray) else None
-            result[name] = self._stacked(name, entry, encode, column) if whole is None else whole
+            with np.errstate(over="ignore"):  # what is too large for float32 is told where it makes a loss none
+                whole = self._whole(encode, column) if isinstance(column, np.ndarray) else None
+                result[name] = self._stacked(name, entry, encode, column) if whole is None else whole
         return result
 
     def _whole(self, encode: ArrayInput | ImageInput, column: NDArray[Any]) -> NDArray[Any] | None:
@@ -90,11 +95,7 @@ class Encoder:
     ) -> NDArray[Any]:
         blobs = []
         for value in column:
-            if isinstance(encode, ImageInput) and self.resize is not None:
-                from ..coreml.pictures import fitted
-
-                value = fitted(_picture(value), entry, self.resize)
-            blobs.append(encode(value))
+            blobs.append(encode(self.fitted(name, value)))
         shapes = {blob.shape for blob in blobs}
         if len(shapes) > 1:
             raise InputError(
@@ -103,6 +104,31 @@ class Encoder:
                 hint="use a batch size of 1, or resize pictures (--resize)",
             )
         return np.stack(blobs)
+
+    def fitted(self, name: str, value: Any) -> Any:
+        """A picture in the size of input ``name``, by the rule for resizing; what is no picture as it is."""
+        if self.resize is None or self.model.inputs[name].kind != "image":
+            return value
+        from ..coreml.pictures import fitted
+
+        if isinstance(value, np.ndarray) and value.dtype != np.uint8:
+            if value.shape[1::-1] == self.model.inputs[name].size:
+                return value
+            raise InputError(
+                f"arrays that are to be resized must be uint8, got {value.dtype}{list(value.shape)}",
+                where=f"input {name!r}",
+            )
+        return fitted(_picture(value), self.model.inputs[name], self.resize)
+
+    def refuse_infinite(self, inputs: Mapping[str, NDArray[Any]], place: str) -> None:
+        """Raises ``InputError`` naming the first sample of a batch that holds what is no finite number."""
+        for name, array in inputs.items():
+            fits = np.isfinite(array.reshape(len(array), -1)).all(1)
+            if not fits.all():
+                raise InputError(
+                    f"sample {int(fits.argmin())} of {place} holds values that are no finite numbers",
+                    where=f"input {name!r}",
+                )
 
     def _missing(self, name: str, columns: Mapping[str, Column], where: str) -> InputError:
         near = difflib.get_close_matches(name, list(columns), 1, 0.5)
@@ -133,7 +159,8 @@ class Encoder:
             # numbers in a text file are still text here
             if values.dtype.kind not in "fiubU":
                 raise ValueError
-            values = values.astype(np.float32)
+            with np.errstate(over="ignore"):
+                values = values.astype(np.float32)
         except (TypeError, ValueError):
             raise InputError("the target must be numbers, as many for each sample", where=f"target {name!r}") from None
         if values.size != len(values) * math.prod(shape):
@@ -142,7 +169,16 @@ class Encoder:
                 f" {list(shape)}, got {list(values.shape[1:])}",
                 where=f"target {name!r}",
             )
-        return values.reshape(len(values), *shape)
+        values = values.reshape(len(values), *shape)
+        fits = np.isfinite(values.reshape(len(values), -1)).all(1)
+        if not fits.all():
+            row = int(fits.argmin())
+            raise InputError(
+                f"the target must be finite numbers in float32, got {np.asarray(column[row]).reshape(-1)[:4].tolist()}"
+                f" for sample {row} of a batch",
+                where=f"target {name!r}",
+            )
+        return values
 
     def classes(self, name: str, column: Column, count: int) -> NDArray[Any]:
         """Numbers of classes (N), below ``count``."""
@@ -160,29 +196,68 @@ class Encoder:
         return np.array([self._class(name, value, count, labelled) for value in column], np.int64)
 
     def _class(self, name: str, value: Any, count: int, labelled: bool) -> int:
-        """The number of a class by its label, or the number itself."""
-        value = value.reshape(-1)[0] if isinstance(value, np.ndarray) and value.size == 1 else value
-        value = value.decode() if isinstance(value, bytes) else value
-        if self.labels is not None and self.texts is not None and (labelled or isinstance(value, str)):
-            found = self.labels.get(value) if not isinstance(value, float) else self.labels.get(int(value))
-            found = self.texts.get(str(value)) if found is None else found
-            if found is not None:
-                return found
-            near = difflib.get_close_matches(str(value), list(self.texts), 1)
-            known = ", ".join(map(repr, list(self.labels)[:8])) + (", …" if len(self.labels) > 8 else "")
+        """The number of a class by its label, or the number itself.
+
+        By the name of the classifier's answer every value is a label. By the name of the loss's target numbers are
+        numbers of classes; a text, as all is in a table, may be either, and is refused where both mean something.
+        """
+        while isinstance(value, (np.ndarray, list, tuple)) and len(value) == 1:
+            value = value[0]
+        value = value.decode(errors="replace") if isinstance(value, bytes) else value
+        number = _whole(value)
+        number = number if number is not None and 0 <= number < count else None
+        if self.labels is None or not (labelled or isinstance(value, str)):
+            if number is None:
+                raise InputError(
+                    f"a class must be a number from 0 to {count - 1}, got {value!r}", where=f"target {name!r}"
+                )
+            return number
+        found = self._label(value)
+        if not labelled and number is not None:
+            if found not in (None, number):
+                raise InputError(
+                    f"{value!r} is the number of one class and the label of another one",
+                    where=f"target {name!r}",
+                    hint=f"name the column {self.model.predicted_feature!r} if it holds labels",
+                )
+            return number
+        if found is None:
+            raise self._unknown(name, value)
+        if found >= count:
             raise InputError(
-                f"{value!r} is none of the classes {known}",
-                where=f"target {name!r}",
-                hint=f"did you mean {near[0]!r}?" if near else "",
+                f"{value!r} is the label of class {found}, the network knows {count} classes", where=f"target {name!r}"
             )
-        try:
-            number = int(value)
-            fits = number == float(value) and 0 <= number < count
-        except (TypeError, ValueError):
-            fits = False
-        if not fits:
-            raise InputError(f"a class must be a number from 0 to {count - 1}, got {value!r}", where=f"target {name!r}")
-        return number
+        return found
+
+    def _label(self, value: Any) -> int | None:
+        """The number of the class with this label; None if there is none."""
+        assert self.labels is not None
+        assert self.texts is not None
+        if isinstance(value, (float, np.floating)):
+            value = _whole(value)
+        if value is None or not isinstance(value, (str, int, np.integer)):
+            return None
+        found = self.labels.get(value)
+        return self.texts.get(str(value)) if found is None else found
+
+    def _unknown(self, name: str, value: Any) -> InputError:
+        assert self.texts is not None
+        near = difflib.get_close_matches(str(value), list(self.texts), 1)
+        known = ", ".join(map(repr, list(self.labels or ())[:8])) + (", …" if len(self.texts) > 8 else "")
+        return InputError(
+            f"{value!r} is none of the classes {known}",
+            where=f"target {name!r}",
+            hint=f"did you mean {near[0]!r}?" if near else "",
+        )
+
+
+def _whole(value: Any) -> int | None:
+    """The whole number that a value is, or stands for as a text; None if it is none."""
+    try:
+        number = int(value)
+        return number if number == float(value) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _picture(value: Any) -> Any:

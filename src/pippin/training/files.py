@@ -8,7 +8,7 @@ import math
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ def open_path(path: Path, model: Model, targets: Sequence[str]) -> Source:
         if kind in (".csv", ".tsv"):
             return Csv(path, model, targets)
         if kind == ".npz":
-            return npz(path, part)
+            return npz(path, part, [*model.inputs, *targets])
         if kind == ".parquet":
             return Parquet(path, model)
     except OSError as error:
@@ -101,7 +101,7 @@ class Csv:
             counted = _Lines(file)
             reader = self._reader(counted)
             try:
-                header = [name.strip().removeprefix("\ufeff") for name in next(reader, [])]
+                header = [name.strip() for name in next(reader, [])]
                 offsets = [counted.position]
                 for row in reader:
                     if not any(cell.strip() for cell in row):
@@ -118,20 +118,27 @@ class Csv:
         self.offsets = np.array(offsets[:-1], np.int64)
         if not len(self.offsets):
             raise InputError("the table must have a header and at least one row", where=str(path))
+        self.width = len(header)
         self.picks = _columns(header, model, targets, str(path))
 
     def _reader(self, lines: Any) -> Any:
-        return csv.reader(lines, delimiter=self.delimiter)
+        # strict: a quote that is not closed would swallow the rows behind it
+        return csv.reader(lines, delimiter=self.delimiter, strict=True)
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def take(self, rows: NDArray[np.int64]) -> dict[str, Column]:
         cells = []
-        with self.path.open("rb") as file:
-            for row in rows.tolist():
-                file.seek(int(self.offsets[row]))
-                cells.append(next(self._reader(_Lines(file))))
+        try:
+            with self.path.open("rb") as file:
+                for row in rows.tolist():
+                    file.seek(int(self.offsets[row]))
+                    cells.append(next(self._reader(_Lines(file))))
+                    if len(cells[-1]) != self.width:
+                        raise StopIteration
+        except (OSError, StopIteration, csv.Error, UnicodeDecodeError):
+            raise InputError("the table was changed or removed while it was read", where=str(self.path)) from None
         return {pick.name: [pick.value(row, self.path) for row in cells] for pick in self.picks}
 
 
@@ -144,8 +151,9 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         while line := self.file.readline(1 << 24):
+            first = not self.position
             self.position += len(line)
-            yield line.decode("utf-8")
+            yield line.decode("utf-8-sig" if first else "utf-8")
 
 
 class _Pick:
@@ -160,7 +168,7 @@ class _Pick:
             return path.parent / cells[0]
         try:
             words = cells if len(cells) > 1 else cells[0].split()
-            numbers = np.array([float(word) for word in words], np.float32)
+            numbers = np.array([_number(word) for word in words], np.float32)
         except ValueError:
             if self.entry is None and len(cells) == 1:
                 return cells[0]  # a label
@@ -176,6 +184,12 @@ class _Pick:
         return numbers.reshape(self.entry.shape or ()) if numbers.size == math.prod(self.entry.shape or ()) else numbers
 
 
+def _number(word: str) -> float:
+    if "_" in word:  # 1_000 is a number in Python alone
+        raise ValueError
+    return float(word)
+
+
 def _columns(header: Sequence[str], model: Model, targets: Sequence[str], where: str) -> list[_Pick]:
     picks = []
     for name in [*model.inputs, *(name for name in targets if name not in model.inputs)]:
@@ -184,6 +198,8 @@ def _columns(header: Sequence[str], model: Model, targets: Sequence[str], where:
             if not places:
                 numbers = {form.format(name, number): number for number in range(len(header))}
                 found = {numbers[column]: place for place, column in enumerate(header) if column in numbers}
+                if len(found) < sum(column in numbers for column in header):
+                    raise InputError(f"the header must name each column of {name!r} once", where=where)
                 first = min(found, default=0)
                 if first in (0, 1) and sorted(found) == list(range(first, first + len(found))):
                     places = [found[number] for number in sorted(found)]
@@ -199,8 +215,17 @@ def _columns(header: Sequence[str], model: Model, targets: Sequence[str], where:
     return picks
 
 
-def npz(path: Path, part: str = "") -> Arrays:
-    """An archive of arrays by feature name. Stored arrays are mapped, compressed ones unpacked, large ones to disk."""
+_BROKEN = (
+    zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError, RuntimeError, zlib.error,
+)  # fmt: skip
+"""What reading an archive may end in: a RuntimeError if it says that it is encrypted."""
+
+
+def npz(path: Path, part: str = "", known: Collection[str] = ()) -> Arrays:
+    """An archive of arrays by feature name; ``known`` are those that are looked for.
+
+    Stored arrays are mapped, compressed ones unpacked, large ones to disk.
+    """
     columns: dict[str, Any] = {}
     try:
         with zipfile.ZipFile(path) as archive, path.open("rb") as file:
@@ -209,14 +234,20 @@ def npz(path: Path, part: str = "") -> Arrays:
                 name = info.filename[:-4]
                 if part and not name.startswith(f"{part}/"):
                     continue
-                columns[name.removeprefix(f"{part}/")] = _member(archive, info, file, path)
+                name = name.removeprefix(f"{part}/")
+                try:
+                    columns[name] = _member(archive, info, file, path)
+                except InputError:
+                    if name in known:
+                        raise
+                    # an array that is no feature may be what it likes
             if not columns:
                 names = ", ".join(info.filename[:-4] for info in members) or "nothing"
                 raise InputError(f"the archive must hold arrays{f' of the part {part!r}' if part else ''}, got {names}")
-        return Arrays(columns)
+        return Arrays(columns, known)
     except InputError as error:
         raise error.at(str(path)) from None
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, NotImplementedError, zlib.error) as error:
+    except _BROKEN as error:
         raise InputError(f"is no archive of arrays: {error}", where=str(path)) from None
 
 

@@ -145,7 +145,7 @@ class _Judge:
         self.model, self.settings = model, chosen
         self.here: float | None = None
         names = [name for name in model.inputs if name in columns]
-        self.samples = [{name: columns[name][index] for name in names} for index in range(count)]
+        self.samples = [{name: encoder.fitted(name, columns[name][index]) for name in names} for index in range(count)]
         self.count = count
         if chosen.loss == "cross entropy":
             classes = int(np.prod(target_shape))

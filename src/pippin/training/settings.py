@@ -68,8 +68,8 @@ def settings(network: Any, *, beyond: bool = False, **wanted: Any) -> Settings:
         optimizer=optimizer,
         epochs=read.whole(update, "epochs", "epochs"),
         batch_size=read.whole(size_in, "miniBatchSize", "batch_size"),
-        shuffle=bool(choice.get("shuffle", update.shuffle.defaultValue)),
-        seed=read.whole(update, "seed", "seed", low=-_MOST, default=0),
+        shuffle=_truth(choice.get("shuffle", update.shuffle.defaultValue)),
+        seed=read.whole(update, "seed", "seed", low=-_MOST - 1, default=0),
     )
     read.finish()
     return result
@@ -105,8 +105,13 @@ class _Reader:
 
     def whole(self, owner: Any, field: str, name: str, *, low: int = 1, default: int | None = None) -> int:
         value = self._value(owner, field, name, default)
-        if isinstance(value, bool) or int(value) != value or not low <= value <= _MOST:
-            raise InputError(f"{name} must be a whole number of {low} or more, got {value}")
+        try:
+            fits = not isinstance(value, bool) and int(value) == value and low <= value <= _MOST
+        except (TypeError, ValueError, OverflowError):
+            fits = False
+        if not fits:
+            bound = f"of {low} or more" if low == 1 else f"from {low} to {_MOST}"
+            raise InputError(f"{name} must be a whole number {bound}, got {value}")
         allowed = getattr(owner, field)
         which = allowed.WhichOneof("AllowedValues") if name in self.bound else None
         if which == "set" and int(value) not in allowed.set.values:
@@ -127,7 +132,11 @@ class _Reader:
         below: float = math.inf,
         default: float | None = None,
     ) -> float:
-        value = float(self._value(owner, field, name, default))
+        given = self._value(owner, field, name, default)
+        try:
+            value = float(given)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"{name} must be a number, got {given}") from None
         fits = math.isfinite(value) and (value >= 0 if above is None else value > above) and value < below
         if not fits:
             bound = "0 or more" if above is None else f"above {above:g}"
@@ -141,7 +150,7 @@ class _Reader:
         self.used.add(name)
         if name in self.choice:
             value = self.choice[name]
-            if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
+            if not hasattr(value, "__float__"):
                 raise InputError(f"{name} must be a number, got {type(value).__name__}")
             return value
         if owner.HasField(field):
@@ -155,6 +164,12 @@ class _Reader:
         unknown = [name for name in self.choice if name not in self.used]
         if unknown:
             raise InputError(f"the optimizer of this file has no {unknown[0]}")
+
+
+def _truth(value: Any) -> bool:
+    if not (isinstance(value, int) and value in (0, 1)) and type(value).__name__ not in ("bool", "bool_"):
+        raise InputError(f"shuffle must be True or False, got {value!r}")
+    return bool(value)
 
 
 def _within(name: str, value: float, bounds: Any) -> None:

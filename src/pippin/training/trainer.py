@@ -195,14 +195,14 @@ class Trainer:
         held = None
         if self.validation is not None:
             held = sources.open_source(self.validation, self.model, self.settings)
-        if self.resumed is not None:
-            self.restore(self.resumed)
-            if self.epoch >= self.settings.epochs:
-                # nothing is left to do, but the weights are those of the checkpoint
-                columns, size = next(sources.batches(source, 1, None))
-                self.adopt([array.shape[1:] for array in self.encoder.inputs(columns, size).values()])
         count = sources.length(source)
         batches = None if count is None else -(-count // self.settings.batch_size)
+        if self.resumed is not None:
+            self.restore(self.resumed, batches)
+        for each in (source, held):
+            # a callback may stop it in time
+            if isinstance(each, sources.Iterables) and self.on_batch is None and self.on_epoch is None:
+                each.refuse(self.settings.epochs - self.epoch)
         while self.epoch < self.settings.epochs:
             progress = Progress(self.epoch + 1, self.settings.epochs, batches=batches)
             begun = time.monotonic()
@@ -210,6 +210,7 @@ class Trainer:
             self.end_epoch(progress, held, time.monotonic() - begun)
             if self.stopped:
                 break
+        self.settle(source)
         arrays = self.arrays()
         document = self.document
         if self.problem is not None:
@@ -228,7 +229,8 @@ class Trainer:
             progress.batch, progress.batch_loss = self.batch, loss
             progress.loss, progress.accuracy = self.sums.means()
             if not math.isfinite(loss):
-                self.diverged(loss, norms)
+                self.encoder.refuse_infinite(self.encoder.inputs(columns, count), self.here)
+                self.diverged(f"the loss became {loss:g}", self.watch.bad(norms))
             if self.on_batch is not None:
                 self.on_batch(progress)
             if progress.stopped:
@@ -238,9 +240,26 @@ class Trainer:
                 self.checkpoint()
         if not self.batch:
             raise InputError("there is no sample to train on")
+        self.settle(source)
+
+    def settle(self, source: sources.Source) -> None:
+        """Takes the weights of a checkpoint behind which no batch was left, by the shapes of a sample."""
+        if self.resumed is None:
+            return
+        for columns, size in sources.batches(source, 1, None):
+            self.adopt([array.shape[1:] for array in self.encoder.inputs(columns, size).values()])
+            return
+        raise InputError("there is no sample to train on")
 
     def end_epoch(self, progress: Progress, held: sources.Source | None, seconds: float) -> None:
-        """Notes what the epoch gave and calls back."""
+        """Notes what the epoch gave and calls back.
+
+        After a stop within the epoch the checkpoint stands where it stopped, so that a resumed training is whole.
+        """
+        broken = self.stopped
+        if broken:
+            self.checkpoint()
+        arrays = self.sound()
         loss, accuracy = self.sums.means()
         record: dict[str, Any] = {"epoch": self.epoch + 1, "loss": loss}
         if accuracy is not None:
@@ -249,7 +268,7 @@ class Trainer:
             record |= self.evaluate(held)
         record["samples"], record["seconds"] = self.sums.count, round(seconds, 3)
         assert self.watch is not None
-        for sentence in watch.warnings(self.watch.finish(self.arrays())):
+        for sentence in watch.warnings(self.watch.finish(arrays)):
             if sentence.split(": the gradient")[0] not in {w.split(": the gradient")[0] for w in self.warnings}:
                 log.warning("%s", sentence)
                 self.warnings.append(sentence)
@@ -259,7 +278,7 @@ class Trainer:
         if self.on_epoch is not None:
             self.on_epoch(progress)
         self.stopped = self.stopped or progress.stopped
-        if self.path is not None:
+        if not broken:
             self.checkpoint()
 
     def one_batch(self, columns: Mapping[str, Any], count: int) -> tuple[float, float | None, NDArray[Any]]:
@@ -278,6 +297,8 @@ class Trainer:
             step, feeds = self.prepared(columns, count, training=False)
             assert self.state is not None
             answers = step.run(self.state, feeds, {})
+            if not math.isfinite(answers["loss"]):
+                self.encoder.refuse_infinite(self.encoder.inputs(columns, count), "a batch of the validation")
             sums.add(float(answers["loss"]), float(answers["correct"]) if "correct" in answers else None, count)
         if not sums.count:
             raise InputError("there is no sample to validate with")
@@ -330,12 +351,24 @@ class Trainer:
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {} if self.state is None else self.state.arrays()
 
-    def diverged(self, loss: float, norms: NDArray[Any]) -> None:
-        """Ends a training whose loss is no number any more."""
-        assert self.watch is not None
+    @property
+    def here(self) -> str:
+        return f"epoch {self.epoch + 1}, batch {self.batch}"
+
+    def sound(self) -> dict[str, NDArray[Any]]:
+        """All arrays; raises where weights are numbers no more, which the loss of their own step does not show."""
+        arrays = self.arrays()
+        assert self.problem is not None
+        for parameter in self.problem.parameters:
+            if not np.isfinite(arrays[parameter.name]).all():
+                self.diverged("weights became infinite or nan", parameter.where)
+        return arrays
+
+    def diverged(self, what: str, where: str) -> None:
+        """Ends a training whose numbers are none any more."""
         raise RunError(
-            f"the loss became {loss:g} in epoch {self.epoch + 1}, batch {self.batch}: the gradients exploded",
-            where=self.watch.bad(norms),
+            f"{what} in {self.here}: the gradients exploded",
+            where=where,
             hint="try a smaller learning rate, inputs scaled to about -1 to 1, or targets of that size",
         )
 
@@ -360,7 +393,7 @@ class Trainer:
         if self.path is None:
             return
         Checkpoint(
-            self.arrays(),
+            self.sound(),
             self.settings.as_json(),
             self.hash,
             self.epoch,
@@ -370,13 +403,17 @@ class Trainer:
             self.history,
         ).save(self.path)
 
-    def restore(self, found: Checkpoint) -> None:
-        """Goes on where ``found`` was written."""
-        mine = self.settings.as_json()
-        self.epoch, self.batch, self.step = int(found.epoch), int(found.batch), int(found.step)
+    def restore(self, found: Checkpoint, batches: int | None) -> None:
+        """Goes on where ``found`` was written, in data of so many batches."""
+        found.check(self.settings.as_json(), self.hash, found.arrays, self.place)
+        if batches is not None and found.batch > batches:
+            raise InputError(
+                f"the checkpoint stands behind batch {found.batch} of an epoch, the data has {batches}",
+                where=str(self.place),
+            )
+        self.epoch, self.batch, self.step = found.epoch, found.batch, found.step
         self.history = list(found.history)
         self.sums = _Sums(**found.sums)
-        found.check(mine, self.hash, found.arrays, self.place)
 
 
 @dataclass

@@ -54,8 +54,10 @@ class Watch:
         return ""
 
     def finish(self, arrays: dict[str, NDArray[Any]]) -> list[GradientNorms]:
-        """What an epoch gave; begins anew."""
-        norms = np.sqrt(self.squares / max(self.count, 1))
+        """What an epoch gave, nothing where no step was watched; begins anew."""
+        if not self.count:
+            return []
+        norms = np.sqrt(self.squares / self.count)
         self.squares[:] = 0
         self.count = 0
         return [
