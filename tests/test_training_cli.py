@@ -106,3 +106,24 @@ def test_warnings_go_to_stderr(tmp_path: Path) -> None:
     text, talk = pippin_("train", tmp_path / "m.mlmodel", *words)
     assert "warning: layer 'innerProduct0' (innerProduct): the gradient vanishes" in talk
     assert len(text.splitlines()) == 3
+
+
+def test_json_has_no_numbers_that_are_none(tmp_path: Path) -> None:
+    """The loss of the validation may overflow where that of the training does not."""
+    (tmp_path / "m.mlmodel").write_bytes(linear().SerializeToString())
+    (tmp_path / "d.csv").write_text("x[0],x[1],t\n0,0,1\n")
+    (tmp_path / "v.csv").write_text("x[0],x[1],t\n1e30,0,1\n")
+    words = ("--data", tmp_path / "d.csv", "--validation", tmp_path / "v.csv", "--output", tmp_path / "o", "--json")
+    for line in pippin_("train", tmp_path / "m.mlmodel", *words)[0].splitlines():
+        found = json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+        assert found["validation_loss"] is None
+
+
+@pytest.mark.parametrize("option", ["--output", "--checkpoint"])
+def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path, option: str) -> None:
+    other = () if option == "--output" else ("--output", tmp_path / "o")
+    for place, message in ((tmp_path, "is a folder"), ("/nowhere/o", "no folder /nowhere")):
+        text, talk = pippin_("train", DIGITS, "--data", TRAIN, *other, option, place, code=2)
+        assert f"{option}: " in talk
+        assert message in talk
+        assert not text, "nothing was trained"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,7 +63,7 @@ def command(
     pippin train flowers.mlmodel --data pictures/ --resize crop --epochs 20 --output trained.mlmodel
     pippin train plain.mlmodel --make-updatable --layers dense_1,dense_2 --optimizer adam --output updatable.mlmodel
     """
-    _usable(data, output, make_updatable, check_gradients, layers or loss)
+    _usable(data, output, checkpoint, make_updatable, check_gradients, layers or loss)
     source: Any = model
     if make_updatable:
         source = _updatable(model, layers, loss, optimizer, chosen, output if data is None else None, as_json)
@@ -76,7 +78,7 @@ def command(
         def on_epoch(progress: Progress) -> None:
             assert progress.record is not None
             draw(None)
-            click.echo(json.dumps({"schema": SCHEMA, **progress.record}) if as_json else _line(progress))
+            click.echo(_json({"schema": SCHEMA, **progress.record}) if as_json else _line(progress))
 
         result = train(
             source,
@@ -100,8 +102,9 @@ def command(
 
 
 def _usable(
-    data: str | None, output: str | None, make_updatable: bool, check_gradients: bool, choice: str | None
-) -> None:
+    data: str | None, output: str | None, checkpoint: str | None, make_updatable: bool, check_gradients: bool,
+    choice: str | None,
+) -> None:  # fmt: skip
     """Refuses what cannot end well before anything is computed."""
     if choice and not make_updatable:
         raise click.UsageError("--layers and --loss go with --make-updatable")
@@ -109,8 +112,26 @@ def _usable(
         raise click.UsageError("--data is missing: what is the network to learn from?")
     if output is None and not check_gradients:
         raise click.UsageError("--output is missing: where is the trained network to go?")
-    if output is not None and not Path(output).resolve().parent.is_dir():
-        raise click.UsageError(f"--output: there is no folder {Path(output).resolve().parent}")
+    _writable("--output", output)
+    _writable("--checkpoint", checkpoint)
+
+
+def _writable(option: str, path: str | None) -> None:
+    """Refuses a place that nothing can be written to: hours later it would be too late."""
+    if path is None:
+        return
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
+        raise click.UsageError(f"{option}: there is no folder {folder}")
+    if Path(path).is_dir():
+        raise click.UsageError(f"{option}: {path or '.'} is a folder")
+    if not os.access(folder, os.W_OK):
+        raise click.UsageError(f"{option}: the folder {folder} is not writable")
+
+
+def _json(record: dict[str, Any]) -> str:
+    """A line of JSON, which has no numbers that are none."""
+    return json.dumps({k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()})
 
 
 def _line(progress: Progress) -> str:
@@ -136,7 +157,11 @@ def _updatable(
     known = ("epochs", "batch_size", "learning_rate", "momentum", "shuffle", "seed")
     given = {name: chosen[name] for name in known if chosen[name] is not None}
     result = make_updatable(
-        model, layers=layers.split(",") if layers else None, loss=loss, optimizer=optimizer, **given
+        model,
+        layers=[name.strip() for name in layers.split(",")] if layers else None,
+        loss=loss,
+        optimizer=optimizer,
+        **given,
     )
     if output is not None:
         result.save(output)
