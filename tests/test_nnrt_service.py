@@ -388,6 +388,16 @@ def test_a_path_that_is_taken(tmp_path: Path, server: Server) -> None:
         Server(tmp_path / "no such folder" / "s").start()
     with pytest.raises(DeviceError, match="cannot be bound"):
         Server(tmp_path / ("long" * 40)).start()
+    with pytest.raises(DeviceError, match="needs a name"):
+        Server("").start()
+    server = Server(tmp_path / "s")
+    server.stop()  # it never began
+    (tmp_path / "s").write_text("a file")
+    with pytest.raises(DeviceError, match="cannot be bound"):
+        Server(tmp_path / "s").start()
+    (tmp_path / "s").unlink()
+    with serving(tmp_path / "s"):  # the one that failed keeps nothing
+        pass
 
 
 # -- stopping runs -----------------------------------------------------------------------------------------------------

@@ -123,7 +123,8 @@ def test_a_run_beyond_the_memory_of_the_service(tmp_path: Path) -> None:
 
 
 def test_wrong_use_of_serve() -> None:
-    for words in (["--mode", "9"], ["--allow", "nobody-like-this"], ["--limit", "x=1"], ["--limit", "models=0"]):
+    for words in (["--mode", "9"], ["--allow", "nobody-like-this"], ["--limit", "x=1"], ["--limit", "models=0"],
+                  ["--limit", "run_seconds=nan"], ["--limit", "stall_seconds=inf"], ["--allow", "²"]):  # fmt: skip
         assert run("nnrt", "serve", *words).exit_code == 2, words
     assert "run_seconds" in run("nnrt", "serve", "--list-limits").output
 

@@ -175,9 +175,10 @@ def picture(path: str, entry: Entry) -> Any:
 def _engine(data: bytes, path: str, device: str | None, engine: str) -> tuple[dict[str, Entry], Any]:
     """The inputs by name, and a function from values by name to outputs by name."""
     from ..nnrt.enums import Format
+    from ..nnrt.ports import labels
 
     prepared = prepare(data, path, device)
-    names = [port.name or str(place) for place, port in enumerate(prepared.inputs)]
+    names = labels(prepared.inputs)
     entries = {
         name: Entry(name, port.data_type.name.lower(), tuple(port.dims), planes=port.format == Format.NCHW)
         for name, port in zip(names, prepared.inputs, strict=True)
@@ -196,10 +197,7 @@ def _engine(data: bytes, path: str, device: str | None, engine: str) -> tuple[di
 
     def by_reference(given: Mapping[str, Any]) -> dict[str, Any]:
         results = interpreter.run([given[name] for name in names])
-        return {
-            port.name or str(place): array
-            for place, (port, array) in enumerate(zip(prepared.outputs, results, strict=True))
-        }
+        return dict(zip(labels(prepared.outputs), results, strict=True))
 
     return entries, by_reference
 

@@ -41,7 +41,7 @@ def user(name: str) -> int:
     """The number of a user."""
     import pwd
 
-    if name.isdigit():
+    if name.isdecimal() and name.isascii():
         return int(name)
     try:
         return pwd.getpwnam(name).pw_uid
@@ -69,7 +69,7 @@ def parse_limits(words: Sequence[str]) -> Any:
             raise click.BadParameter(f"there is no limit {name!r}. Limits: {', '.join(known)}.", param_hint="--limit")
         try:
             values[name] = float(text) if known[name] == "float" else int(text)
-            if values[name] <= 0:
+            if not 0 < values[name] <= 1 << 60:
                 raise ValueError
         except ValueError:
             raise click.BadParameter(f"{name} needs a positive number, got {text!r}", param_hint="--limit") from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..errors import InputError
 from .enums import Priority, ReturnCode
 from .errors import NnrtError
 
@@ -21,12 +23,14 @@ class Call:
     >>> threading.Timer(1.0, call.stop).start()
     >>> prepared.run(inputs, outputs, call=call)      # NnrtError CANCELLED if it takes longer than a second
 
-    ``timeout`` in seconds stops it by itself, with TIME_OUT.  A handle serves one run at a time; :meth:`reset` makes
-    it good for another.
+    ``timeout`` in seconds stops it by itself, with TIME_OUT; one that is longer than threads can wait is none.  A
+    handle serves one run at a time; :meth:`reset` makes it good for another.  InputError where timeout is no number.
     """
 
     def __init__(self, timeout: float | None = None) -> None:
-        self.timeout = timeout
+        if timeout is not None and math.isnan(timeout):
+            raise InputError("timeout must be a number of seconds, got NaN")
+        self.timeout = None if timeout is None or timeout > threading.TIMEOUT_MAX else timeout
         self._lock = threading.Lock()
         self._reason: NnrtError | None = None
         self._wake: Callable[[], None] | None = None

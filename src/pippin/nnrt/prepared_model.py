@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, PippinError
+from ..errors import PippinError
 from ..runtime.session import Session
 from .buffers import Mapped, Mappings, Region
 from .cache import Compiled, Port, pack_compiled, total
@@ -20,13 +20,12 @@ from .config import session_options, threads
 from .enums import DataType, Format, ReturnCode
 from .errors import NnrtError, as_nnrt
 from .gate import Call, Gate
+from .ports import MAX_DIM, arrays, labels
 from .types import IOTensor, ModelConfig, SharedBuffer, byte_size, element_count, numpy_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_DIM = (1 << 31) - 1
-"""The upper end of the range of a dim that the model leaves open; the lower end is 1."""
 BINDINGS = 16
 """Sets of buffers that stay bound for the next run."""
 
@@ -131,30 +130,18 @@ class PreparedModel:
     def predict(self, values: Mapping[str, Any] | Sequence[Any]) -> dict[str, NDArray[Any]]:
         """Runs on plain arrays, by input name or in order; returns the outputs by name, or by place without one.
 
-        InputError if an array is missing, unknown or has the wrong dims; dtypes are converted.
+        Of equal names the later ones get _1, _2 and so on.  InputError if an array is missing, unknown, holds no
+        numbers or has the wrong dims; dtypes are converted.
         """
         import numpy as np
 
-        if isinstance(values, Mapping):
-            unknown = set(values) - {port.name for port in self.inputs}
-            missing = [port.name for port in self.inputs if port.name not in values]
-            if unknown or missing:
-                raise InputError(f"inputs must be {[port.name for port in self.inputs]}, got {list(values)}")
-            values = [values[port.name] for port in self.inputs]
-        if len(values) != len(self.inputs):
-            raise InputError(f"{len(self.inputs)} inputs are required, got {len(values)}")
-        feeds = {}
-        for port, value in zip(self.inputs, values, strict=True):
-            array = np.asarray(value).astype(numpy_type(port.data_type), copy=False)
-            if self._bad_dims(port, array.shape):
-                raise InputError(f"input {port.name!r} must have dims {port.dims}, got {list(array.shape)}")
-            feeds[port.key] = np.ascontiguousarray(array).reshape(array.shape)
+        feeds = {
+            port.key: np.ascontiguousarray(array).reshape(array.shape)
+            for port, array in zip(self.inputs, arrays(self.inputs, values), strict=True)
+        }
         with self._gate.admitted(self.config.priority):
             results = self._session.run(feeds)
-        return {
-            port.name or str(place): array
-            for place, (port, array) in enumerate(zip(self.outputs, results, strict=True))
-        }
+        return dict(zip(labels(self.outputs), results, strict=True))
 
     def release(self) -> None:
         """Lets go of bound buffers and of the exported cache; the model stays usable."""

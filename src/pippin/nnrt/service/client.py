@@ -19,14 +19,14 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...errors import DeviceError, InputError, ReadError
+from ...errors import DeviceError, ReadError
 from ..buffers import MAX_LENGTH, Mappings, Region
 from ..cache import Port
 from ..enums import DeviceStatus, DeviceType, ReturnCode
 from ..errors import NnrtError
 from ..gate import Call
 from ..parcel import ParcelReader, ParcelWriter
-from ..prepared_model import MAX_DIM
+from ..ports import arrays, labels
 from ..support import Support
 from ..types import IOTensor, Model, ModelConfig, SharedBuffer, byte_size, numpy_type
 from . import marshal
@@ -388,13 +388,13 @@ class RemotePreparedModel:
     def predict(self, values: Mapping[str, Any] | Sequence[Any]) -> dict[str, NDArray[Any]]:
         """Runs on plain arrays, by input name or in order; returns the outputs by name, or by place without one.
 
-        InputError if an array is missing, unknown or has the wrong dims; dtypes are converted.
+        Of equal names the later ones get _1, _2 and so on.  InputError if an array is missing, unknown, holds no
+        numbers or has the wrong dims; dtypes are converted.
         """
         import numpy as np
 
-        arrays = self._arrays(values)
         feeds = []
-        for port, array in zip(self.inputs, arrays, strict=True):
+        for port, array in zip(self.inputs, arrays(self.inputs, values), strict=True):
             feeds.append(IOTensor("", port.data_type, list(array.shape), port.format, _filled(array).buffer()))
         sizes = [byte_size(port.data_type, port.dims) for port in self.outputs]
         regions = [Region(max(size, 1)) for size in sizes]
@@ -411,32 +411,10 @@ class RemotePreparedModel:
                 result.data = Region(max(byte_size(port.data_type, shape), 1)).buffer()
             dims = self.run(feeds, results)
         answer = {}
-        for place, (port, result, shape) in enumerate(zip(self.outputs, results, dims, strict=True)):
+        for label, port, result, shape in zip(labels(self.outputs), self.outputs, results, dims, strict=True):
             raw = result.data.owner.array[: byte_size(port.data_type, shape)]
-            answer[port.name or str(place)] = np.array(raw.view(numpy_type(port.data_type)).reshape(shape))
+            answer[label] = np.array(raw.view(numpy_type(port.data_type)).reshape(shape))
         return answer
-
-    def _arrays(self, values: Mapping[str, Any] | Sequence[Any]) -> list[NDArray[Any]]:
-        import numpy as np
-
-        if isinstance(values, Mapping):
-            names = [port.name for port in self.inputs]
-            if set(values) != set(names):
-                raise InputError(f"inputs must be {names}, got {list(values)}")
-            values = [values[name] for name in names]
-        if len(values) != len(self.inputs):
-            raise InputError(f"{len(self.inputs)} inputs are required, got {len(values)}")
-        arrays = []
-        for port, value in zip(self.inputs, values, strict=True):
-            array = np.asarray(value).astype(numpy_type(port.data_type), copy=False)
-            fits = len(array.shape) == len(port.dims) and all(
-                want == have or (want < 0 and 1 <= have <= MAX_DIM)
-                for want, have in zip(port.dims, array.shape, strict=True)
-            )
-            if not fits:
-                raise InputError(f"input {port.name!r} must have dims {port.dims}, got {list(array.shape)}")
-            arrays.append(array)
-        return arrays
 
 
 def _filled(array: NDArray[Any]) -> Region:

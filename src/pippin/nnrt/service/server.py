@@ -86,6 +86,7 @@ class Server:
         self._processes: Counter[int] = Counter()
         self._threads: list[threading.Thread] = []
         self._listener: socket.socket | None = None
+        self._held: int | None = None
         self._poll: Any = None
         self._complained = -1.0
 
@@ -103,7 +104,11 @@ class Server:
         from . import methods  # noqa: F401  the methods register themselves
 
         self._hold()
-        self._listener = self._bind()
+        try:
+            self._listener = self._bind()
+        except BaseException:
+            self._let_go()
+            raise
         self._poll = select.epoll()
         for target in (self._accept, self._watch):
             thread = threading.Thread(target=target, name=f"pippin{target.__name__}", daemon=True)
@@ -134,7 +139,7 @@ class Server:
             thread.join(5.0)
         if self._poll is not None:
             self._poll.close()
-        os.close(self._held)
+        self._let_go()
 
     def _all(self) -> list[Lane]:
         with self.lock:
@@ -147,14 +152,22 @@ class Server:
 
     def _hold(self) -> None:
         """Takes the lock beside the socket, so that two services do not fight for one path."""
+        if not self.path.name:
+            raise DeviceError(f"a socket needs a name, got {str(self.path)!r}")
         lock = self.path.with_name(self.path.name + ".lock")
         try:
             self._held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            self._let_go()
             taken = error.errno in (errno.EAGAIN, errno.EACCES) and lock.exists()
             reason = "another service is here already" if taken else f"cannot be used: {error.strerror}"
             raise DeviceError(reason, where=str(self.path)) from None
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     def _bind(self) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -13,6 +13,7 @@ import hmac
 import logging
 import os
 import secrets
+import stat
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -45,6 +46,7 @@ class Store:
         if self.folder is not None:
             try:
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _check_owner(self.folder)
                 self._key = _key(self.folder / "key")
             except OSError as error:
                 raise WriteError(f"cannot hold the cache: {error.strerror or error}", where=str(folder)) from None
@@ -148,10 +150,21 @@ def digest(checked: Checked, config: ModelConfig, provider: str) -> bytes:
     return found.digest()
 
 
+def _check_owner(folder: Path) -> None:
+    """WriteError for a folder in which somebody else may put files: graphs that lie there are run."""
+    status = folder.stat()
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & stat.S_IWOTH:
+        raise WriteError(
+            f"cannot hold the cache: others may write there (owner {status.st_uid}, mode {status.st_mode & 0o777:o})",
+            where=str(folder),
+            hint="choose a folder of the user that runs the service",
+        )
+
+
 def _key(path: Path) -> bytes:
     with suppress(FileNotFoundError):
         key = path.read_bytes()
-        if len(key) == 32:
+        if len(key) == 32 and path.stat().st_uid == os.geteuid():
             return key
     made = path.with_name(f".key.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
