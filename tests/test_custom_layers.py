@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import pippin
+from pippin.cli import cli
 from pippin.coreml import custom, schema
 from pippin.coreml.custom import CustomLayer, Parameters
 from pippin.errors import PippinError
@@ -362,3 +365,66 @@ def test_a_network_whose_layers_are_not_joined_says_so() -> None:
     model = pippin.load(MODELS / "kraken-bilstm.mlmodel", custom_layers=functions)
     with pytest.raises(PippinError, match=r"'L_3' .biDirectionalLSTM.: the input must be"):
         model.predict({"input": np.zeros((1, 1, 10, 32))})
+
+
+# -- on the command line -----------------------------------------------------------------------------------------------
+
+FILE = """
+import helper
+import pippin
+
+@pippin.custom_layer("OfTheCommandLine", layout="same")
+def swish(g, params, x):
+    return g.Mul(x, g.Sigmoid(x))
+"""
+
+
+@pytest.fixture
+def unknown(tmp_path: Path) -> Path:
+    """A model with a custom layer, and a file that registers a function for it."""
+
+    def build(net: Any) -> None:
+        add(net, "custom", "x", "y", className="OfTheCommandLine")
+
+    path = tmp_path / "m.mlmodel"
+    path.write_bytes(network(build))
+    (tmp_path / "layers.py").write_text(FILE)
+    (tmp_path / "helper.py").write_text("")
+    return path
+
+
+def test_option_custom_layers(unknown: Path) -> None:
+    done = CliRunner().invoke(cli, ["run", str(unknown), "x=[[1,2,3],[0,0,0]]", "--json"])
+    assert isinstance(done.exception, PippinError)
+    assert "--custom-layers FILE.py" in done.exception.hint
+    more = ["--custom-layers", str(unknown.parent / "layers.py")]
+    done = CliRunner().invoke(cli, ["run", str(unknown), "x=[[1,2,3],[0,0,0]]", "--json", *more])
+    assert done.exit_code == 0, done.output
+    x = np.array([[1, 2, 3], [0, 0, 0]])
+    np.testing.assert_allclose(json.loads(done.stdout)["outputs"]["y"], x / (1 + np.exp(-x)), rtol=1e-6)
+    target = str(unknown.parent / "m.onnx")
+    assert CliRunner().invoke(cli, ["convert", str(unknown), target, *more, "--verify", "none"]).exit_code == 0
+    for words in (["inspect"], ["profile", "--runs", "1", "--no-fresh"], ["edit", "--prune", "all", "--dry-run"]):
+        done = CliRunner().invoke(cli, [words[0], str(unknown), *words[1:], *more])
+        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(cli, ["compare", str(unknown), target, *more])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.py", "x = 1", "registers nothing"),
+        ("a.py", "x = ", "raised SyntaxError"),
+        ("a.py", "raise SystemExit(3)", "raised SystemExit"),
+        ("a.py", None, "No such file"),
+        ("a.txt", "", "is no Python file"),
+    ],
+)
+def test_option_custom_layers_refuses(unknown: Path, name: str, content: str | None, text: str) -> None:
+    path = unknown.parent / name
+    if content is not None:
+        path.write_text(content)
+    done = CliRunner().invoke(cli, ["inspect", str(unknown), "--custom-layers", str(path)])
+    assert done.exit_code == 2
+    assert text in done.output

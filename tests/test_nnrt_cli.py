@@ -130,6 +130,13 @@ def test_run_pictures(tmp_path: Path) -> None:
     model = str(tmp_path / "planes.nnrt")
     answer = json.loads(run("run", model, f"x={tmp_path / 'good.png'}", "--json").output)["outputs"]["y"]
     assert answer == [[1] * 8, [2] * 8, [3] * 8]
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (2, 4), (1, 2, 3)).save(tmp_path / "turned.png", exif=exif)
+    Image.fromarray(np.full((2, 4), 257 * 9, np.uint16)).save(tmp_path / "deep.png")
+    for name, levels in (("turned", [1, 2, 3]), ("deep", [9, 9, 9])):
+        answer = json.loads(run("run", model, str(tmp_path / f"{name}.png"), "--json").output)["outputs"]["y"]
+        assert answer == [[level] * 8 for level in levels]
     for name, text in (("wide", "must be 4 wide and 2 high, got 5 and 2"), ("none", "cannot be read")):
         done = process("run", model, str(tmp_path / f"{name}.png"))
         assert (done.returncode, text in done.stderr, "Traceback" in done.stderr) == (1, True, False)

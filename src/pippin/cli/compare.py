@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from .values import custom_layers
+
 MODELS = {".mlmodel", ".mlpackage", ".onnx"}
 RECORDED = {".npz", ".json"}
 
@@ -25,6 +27,7 @@ RECORDED = {".npz", ".json"}
 @click.option("--outputs-only", is_flag=True, help="Do not look at what lies between.")
 @click.option("--all", "everything", is_flag=True, help="Show every blob, not only those around the departure.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@custom_layers
 @click.pass_context
 def command(
     context: click.Context, model: str, words: tuple[str, ...], tolerance: float, precision: Any, weights_only: bool,

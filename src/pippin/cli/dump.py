@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from .values import custom_layers
+
 
 @click.command()
 @click.argument("model", type=click.Path())
@@ -16,6 +18,7 @@ import click
 @click.option("--blob", "names", multiple=True, metavar="NAME", help="A blob for the given inputs; as often as wanted.")
 @click.option("--blobs", "everything", is_flag=True, help="Every blob for the given inputs.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For inputs of --blobs that are not given.")
+@custom_layers
 def command(
     model: str, values: tuple[str, ...], output: str, raw: bool, names: tuple[str, ...], everything: bool, seed: int
 ) -> None:

@@ -6,11 +6,14 @@ import json
 
 import click
 
+from .values import custom_layers
+
 
 @click.command()
 @click.argument("model", type=click.Path())
 @click.option("--layer", help="Show one layer (or node), by name or number, with its parameters and weights.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@custom_layers
 def command(model: str, layer: str | None, as_json: bool) -> None:
     """Shows inputs, outputs, preprocessing, layers with shapes, and weights of MODEL, a Core ML, ONNX or NNRt model.
 

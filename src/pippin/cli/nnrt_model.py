@@ -151,23 +151,21 @@ def picture(path: str, entry: Entry) -> Any:
     InputError if the input takes no picture, the file is none, or its size is another.
     """
     import numpy as np
-    from PIL import Image
+
+    from ..coreml.features import converted, open_picture, place
 
     rank, channels = len(entry.shape), entry.shape[1] if entry.planes else entry.shape[-1]
     if rank != 4 or entry.shape[0] not in (1, -1) or channels not in (1, 3):
         raise InputError(f"input {entry.name!r} takes {entry}, not a picture", hint="hand in an array: array.npy")
-    try:
-        with Image.open(path) as image:
-            pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(f"the picture cannot be read: {error}", where=f"input {entry.name!r}") from None
+    where = place(entry.name, path)
+    pixels = np.asarray(converted(open_picture(path, where), "L" if channels == 1 else "RGB", where))
     pixels = pixels.reshape(*pixels.shape[:2], channels)
     array = (pixels.transpose(2, 0, 1) if entry.planes else pixels)[None]
     if any(want not in (-1, have) for want, have in zip(entry.shape, array.shape, strict=True)):
         size = entry.shape[2:] if entry.planes else entry.shape[1:3]
         raise InputError(
             f"the picture must be {size[1]} wide and {size[0]} high, got {pixels.shape[1]} and {pixels.shape[0]}",
-            where=f"input {entry.name!r}",
+            where=where,
         )
     return array
 

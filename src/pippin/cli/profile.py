@@ -6,6 +6,8 @@ import json
 
 import click
 
+from .values import custom_layers
+
 
 @click.command()
 @click.argument("model", type=click.Path())
@@ -17,6 +19,7 @@ import click
 @click.option("--no-fresh", is_flag=True, help="Do not measure loading and memory in a new process.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--html", "page", type=click.Path(), help="Write one page with a picture of where time goes.")
+@custom_layers
 def command(
     model: str, values: tuple[str, ...], runs: int, top: int | None, threads: int | None, seed: int, no_fresh: bool,
     as_json: bool, page: str | None,

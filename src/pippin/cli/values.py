@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from click.decorators import FC
+
     from .inputs import Input
 
 MINUS = " -"
@@ -94,6 +98,9 @@ def literal(value: str, entry: Input, inputs: Mapping[str, Input], example: str)
         return content
     if entry.kind == "image":
         return path
+    if path.suffix.lower() in PICTURES:
+        hint = "; for a Core ML file, pippin edit --input-image makes it one"
+        raise usage(f"{value} is a picture, and input {entry.name!r} is none{hint}", inputs, example)
     try:
         text = value if value.lstrip().startswith("[") else f"[{value}]"
         text = re.sub(r"(?<![\d.])\.(?=\d)", "0.", text)
@@ -142,4 +149,43 @@ def example(model: str, inputs: Mapping[str, Input]) -> str:
             words.append(f"{entry.name}={','.join(['0.5'] * entry.shape[0])}")
         else:
             words.append(f"{entry.name}=array.npy")
-    return " ".join(["pippin run", model, *words])
+    return shlex.join(["pippin", "run", model, *words])
+
+
+# -- custom layers -----------------------------------------------------------------------------------------------------
+
+
+def custom_layers(command: FC) -> FC:
+    """The option ``--custom-layers``: Python files that register functions for custom layers."""
+    return click.option(
+        "--custom-layers", multiple=True, type=click.Path(), metavar="FILE.py", expose_value=False, callback=_register,
+        help="A Python file with functions for the network's custom layers.",
+    )(command)  # fmt: skip
+
+
+def _register(context: click.Context, option: click.Parameter, paths: Sequence[str]) -> None:
+    """Runs the files, so that their ``pippin.custom_layer`` take effect."""
+    import importlib.util
+
+    from ..coreml import custom
+
+    for number, path in enumerate(paths):
+        before = custom.registered()
+        name = f"pippin_custom_layers_{number}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise click.UsageError(f"--custom-layers: {path} is no Python file (.py)")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses and pickle look there
+        sys.path.insert(0, str(Path(path).resolve().parent))
+        try:
+            spec.loader.exec_module(module)
+        except FileNotFoundError as error:
+            raise click.UsageError(f"--custom-layers: {error.filename or path}: {error.strerror}") from None
+        except (Exception, SystemExit) as error:
+            raise click.UsageError(f"--custom-layers: {path} raised {type(error).__name__}: {error}") from error
+        finally:
+            del sys.path[0]
+        if custom.registered() == before:
+            hint = "it must call pippin.custom_layer(NAME)(function)"
+            raise click.UsageError(f"--custom-layers: {path} registers nothing; {hint}")

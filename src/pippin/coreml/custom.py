@@ -125,6 +125,11 @@ def custom_layer(
     return decorate
 
 
+def registered() -> dict[str, CustomLayer]:
+    """What is registered for all models, by class name."""
+    return dict(_LAYERS)
+
+
 def checked(own: Any) -> None:
     """Refuses what is no mapping from class names to functions, with an ``InputError``."""
     if own is None:
@@ -142,7 +147,8 @@ def find(params: Parameters, own: Mapping[str, Any]) -> CustomLayer:
     if layer is None:
         raise UnsupportedError(
             f"no function is registered for the custom layer {params}",
-            hint=f"pippin.custom_layer({params.class_name!r})(function), or load(…, custom_layers=…)",
+            hint=f"pippin.custom_layer({params.class_name!r})(function), or load(…, custom_layers=…); on the command"
+            " line --custom-layers FILE.py",
         )
     return layer if isinstance(layer, CustomLayer) else CustomLayer(layer)
 

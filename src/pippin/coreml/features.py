@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -336,7 +337,7 @@ class ImageInput:
         channels = 1 if self.feature.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
         return (1, channels, sizes[1], sizes[0])
 
-    def checked(self, size: tuple[int, ...]) -> tuple[int, ...]:
+    def checked(self, size: tuple[int, ...], where: str = "") -> tuple[int, ...]:
         """``size`` (width, height), if a picture may have it; raises ``InputError`` if not."""
         feature = self.feature
         if size == feature.size or (feature.flexible and feature.flexible.allows(size)):
@@ -345,7 +346,7 @@ class ImageInput:
         wanted = str(feature.flexible) if feature.flexible else f"{feature.size[0]}x{feature.size[1]}"
         raise InputError(
             f"the picture must have the size (width x height) {wanted}, got {'x'.join(map(str, size))}",
-            where=f"input {feature.name!r}",
+            where=where or f"input {feature.name!r}",
             hint="resize it first: picture.resize(size), or --resize on the command line",
         )
 
@@ -364,11 +365,12 @@ class ImageInput:
                 )
             self.checked((value.shape[1], value.shape[0]))
             return value.reshape(value.shape[:2]) if gray else value
+        where = place(self.feature.name, value)
         # the size is looked at before the pixels are decoded
-        picture = open_picture(value, f"input {self.feature.name!r}", self.checked)
+        picture = open_picture(value, where, lambda size: self.checked(size, where))
         if self.feature.color == "GRAYSCALE_FLOAT16" and picture.mode == "F":
             return np.asarray(picture, np.float32)
-        return np.asarray(converted(picture, "L" if gray else "RGB", f"input {self.feature.name!r}"))
+        return np.asarray(converted(picture, "L" if gray else "RGB", where))
 
     def missing(self) -> NDArray[np.float32]:
         """The blob of an optional picture that is left out: black."""
@@ -387,13 +389,19 @@ def _transposed_picture(value: Any, gray: bool) -> str:
     return "convert it to gray first" if gray and value.ndim == 3 else ""
 
 
+def place(name: str, value: Any) -> str:
+    """Where a picture belongs, and which file it is, as messages say it: one of thousands may be wrong."""
+    file = f", {os.fspath(value)}" if isinstance(value, (str, os.PathLike)) else ""
+    return f"input {name!r}{file}"
+
+
 def open_picture(value: Any, where: str, look: Callable[[tuple[int, ...]], Any] | None = None) -> Any:
     """``value`` as a PIL image: an image itself, a path or a binary file object.
 
     A picture from a file is turned as its EXIF orientation says, as people see it. ``look`` may refuse its size, before
     its pixels are decoded.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     if isinstance(value, Image.Image):
         if look is not None:
@@ -414,8 +422,10 @@ def open_picture(value: Any, where: str, look: Callable[[tuple[int, ...]], Any] 
     except Image.DecompressionBombError:
         limit = 2 * (Image.MAX_IMAGE_PIXELS or 0)
         raise InputError(f"the picture is too large: it has more than {limit:,} pixels", where=where) from None
+    except UnidentifiedImageError:
+        raise InputError("the picture cannot be read: the file is none, or of an unknown kind", where=where) from None
     except (OSError, ValueError, SyntaxError, AttributeError, TypeError) as error:
-        reason = f"{value}: {error.strerror}" if isinstance(error, OSError) and error.strerror else str(error)
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"the picture cannot be read: {reason}", where=where) from None
     if turned:
         picture = ImageOps.exif_transpose(picture)

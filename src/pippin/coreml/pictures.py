@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import InputError
-from .features import Feature, converted, open_picture
+from .features import Feature, converted, open_picture, place
 
 RULES = {
     "crop": "scale until the shorter side fits, cut the middle out of the longer one (what Vision does by default)",
@@ -24,7 +24,7 @@ def fitted(picture: Any, feature: Feature, rule: str) -> Any:
 
     if rule not in RULES:
         raise InputError(f"the resize rule must be one of {', '.join(RULES)}, got {rule!r}")
-    where = f"input {feature.name!r}"
+    where = place(feature.name, picture)
     image = open_picture(picture, where)
     assert feature.size is not None
     if image.mode not in ("L", "RGB", "F"):
