@@ -59,18 +59,20 @@ def surrounded(model: Any) -> tuple[Any, dict[str, tuple[int, ...]]]:
     for value in made.graph.input:
         dims = [dim.dim_value or dim.dim_param for dim in value.type.tensor_type.shape.dim]
         order = LAST.get(len(dims))
-        if order and value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+        if order:
             orders[value.name] = order
             back = [order.index(axis) for axis in range(len(order))]
             before.append(helper.make_node("Transpose", [f"{value.name}/last"], [value.name], perm=back))
             shape = [dims[axis] for axis in order]
-            value.CopyFrom(helper.make_tensor_value_info(f"{value.name}/last", onnx.TensorProto.FLOAT, shape))
+            kind = value.type.tensor_type.elem_type
+            value.CopyFrom(helper.make_tensor_value_info(f"{value.name}/last", kind, shape))
     for value in made.graph.output:
         order = LAST.get(len(value.type.tensor_type.shape.dim))
         if order:
             orders[value.name] = order
             after.append(helper.make_node("Transpose", [value.name], [f"{value.name}/last"], perm=order))
-            value.CopyFrom(helper.make_tensor_value_info(f"{value.name}/last", onnx.TensorProto.FLOAT, None))
+            kind = value.type.tensor_type.elem_type
+            value.CopyFrom(helper.make_tensor_value_info(f"{value.name}/last", kind, None))
     nodes = [*before, *made.graph.node, *after]
     del made.graph.node[:]
     made.graph.node.extend(nodes)

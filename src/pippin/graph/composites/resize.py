@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..builder import RESHAPES, Builder, Size
 from ..ir import Value
 
-
-THROUGH = ("Add", "Mul", "Relu", "LeakyRelu", "Sigmoid", "Tanh", "Clip", "Sub", "Div", "Max", "Min", "Neg", "Abs")
+THROUGH = (
+    "Cast",
+    "Add",
+    "Mul",
+    "Relu",
+    "LeakyRelu",
+    "Sigmoid",
+    "Tanh",
+    "Clip",
+    "Sub",
+    "Div",
+    "Max",
+    "Min",
+    "Neg",
+    "Abs",
+)
 """Operators that the engine brings a transposition past."""
 ROTATED = (0, 2, 3, 1)
 """The order of axes that linear interpolation cannot do without."""
@@ -31,8 +45,18 @@ def resize(g: Builder, x: Value, sizes: Sequence[Size], **how: Any) -> Value:
     return g.reshape(g.Resize(stack, None, None, g.vector([count, *sizes]), **how), [*lead, *sizes])
 
 
+def transposed(x: Value) -> bool:
+    """Whether there is a transposition in front of x that the engine may bring past what reads x."""
+    return _found(x, lambda order: True)
+
+
 def _turned(x: Value) -> bool:
-    """Whether x comes from transpositions that make up ``ROTATED``, or may do so with the changes of shape between."""
+    """Whether those in front of x make up ``ROTATED``, or may do so with the changes of shape between."""
+    return _found(x, lambda order: order in ((), ROTATED))
+
+
+def _found(x: Value, wanted: Callable[[tuple[int, ...]], bool]) -> bool:
+    """Whether ``wanted`` says yes to a transposition in front of x: to its order, () behind a change of shape."""
     stack: list[tuple[Value, tuple[int, ...]]] = [(x, (0, 1, 2, 3))]
     left = 64
     while stack and left:
@@ -43,10 +67,8 @@ def _turned(x: Value) -> bool:
         if node.op in RESHAPES:
             order = ()
         elif node.op == "Transpose":
-            if not order:
-                return True
             order = tuple(node.attributes["perm"][axis] for axis in order)
-            if order == ROTATED:
+            if wanted(order):
                 return True
         elif node.op not in THROUGH:
             continue

@@ -20,7 +20,11 @@ def matmul(g: NodeBuilder, p: attributes.MatMulFusion, a: Value, b: Value, bias:
     if not a.rank or not b.rank:
         raise CheckError(f"both operands must have a dim at least, got {list(a.shape)} and {list(b.shape)}")
     a, b = _turned(g, a, p.transposeA), _turned(g, g.cast(b, a.dtype), p.transposeB)
-    y: Value = emit(g, "MatMul", a, b)
+    if b.rank == 1:
+        # a column: where a is transposed, the engine's product with a vector answers with wrong numbers
+        y: Value = g.Squeeze(emit(g, "MatMul", a, g.Unsqueeze(b, [1])), [-1])
+    else:
+        y = emit(g, "MatMul", a, b)
     if bias is not None:
         y = arithmetic(g, "Add", y, bias)
     return activate(g, scaled(g, y, -1), p.activationType)

@@ -6,12 +6,14 @@ from typing import Any
 
 from ...errors import CheckError
 from ...graph.builder import Size
+from ...graph.composites.resize import resize as resized
+from ...graph.composites.resize import transposed
 from ...graph.composites.sizes import at_least, minus, times
 from ...graph.ir import Value
 from .. import attributes
 from ..enums import CoordinateTransformMode as C
 from ..enums import NearestMode, NodeType, ResizeMethod
-from .base import NodeBuilder, as_float, emit, node, planes, rank_of, refuse_bare_int8
+from .base import NodeBuilder, as_float, node, permute, planes, rank_of, refuse_bare_int8
 from .fill import fits
 from .shape import _integers
 
@@ -54,11 +56,19 @@ def resize(g: NodeBuilder, p: attributes.Resize, x: Value, size: Value | None = 
         for axis, count in zip(planes(g), sizes, strict=True):
             y = _weighed(g, p, y, axis, count)
         return g.cast(y, x.dtype)
-    wanted = [g.size(x, axis) for axis in range(4)]
-    for axis, count in zip(planes(g), sizes, strict=True):
-        wanted[axis] = count
-    mode = _MODES[C(p.coordinateTransformMode)]
-    return emit(g, "Resize", x, None, None, g.vector(wanted), mode="linear", coordinate_transformation_mode=mode)
+    return _linear(g, x, sizes, coordinate_transformation_mode=_MODES[C(p.coordinateTransformMode)])
+
+
+def _linear(g: NodeBuilder, x: Value, sizes: list[Size], **how: Any) -> Value:
+    """Of images with their channels last too, unless the engine would bring a transposition past that."""
+    y = as_float(g, x)
+    if planes(g) == (2, 3):
+        y = resized(g, y, sizes, mode="linear", **how)
+    elif transposed(y):
+        y = permute(g, resized(g, permute(g, y, (0, 3, 1, 2)), sizes, mode="linear", **how), (0, 2, 3, 1))
+    else:
+        y = g.Resize(y, None, None, g.vector([g.size(y, 0), *sizes, g.size(y, 3)]), mode="linear", **how)
+    return g.cast(y, x.dtype)
 
 
 def _sizes(g: NodeBuilder, p: attributes.Resize, size: Value | None) -> list[Size]:
