@@ -187,3 +187,18 @@ def test_wrong_use_leaves_no_file(words: list[str], code: int, text: str, tmp_pa
     assert text in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x.npy", "é" * 40_000])
+def test_names_that_an_archive_cannot_hold(name: str, tmp_path: Path) -> None:
+    layers = [
+        ("activation", {"linear": {"alpha": 2}}, ["x"], [name]),
+        ("activation", {"linear": {"alpha": 3}}, [name], ["y"]),
+    ]
+    model = pippin.load(network(layers, {"x": [2]}, ["y"]).SerializeToString())
+    target = tmp_path / "b.npz"
+    with pytest.raises(pippin.PippinError, match="no room for an array called"):
+        dump.write(dump.blobs(model, {"x": [1, 2]}), target)
+    assert not target.exists()
+    dump.write(dump.blobs(model, {"x": [1, 2]}), tmp_path / "b.safetensors")
+    assert read(tmp_path / "b.safetensors")[name].tolist() == [2, 4]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..loading import AnyModel
 
 ENDINGS = (".npz", ".safetensors")
+MAX_NAME = 2**16 - 1 - len(".npy")
+"""Bytes that the name of a member of an archive may have."""
 Arrays = Iterator[tuple[str, "NDArray[Any]"]]
 _TYPES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
@@ -79,12 +81,24 @@ def _npz(arrays: Arrays, path: str | os.PathLike[str], note: dict[str, str]) -> 
 
     told: list[tuple[str, Any]] = []
     with files.atomic(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        names: set[str] = set()
         for name, array in arrays:
+            _name(name, names)
             # a name with slashes is a path in the archive; np.load gives it back as it was
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
             told.append((name, array.shape))
     return told
+
+
+def _name(name: str, others: set[str]) -> None:
+    """Adds ``name`` to those of an archive. Raises ``PippinError`` where one of them could not be told from another."""
+    twins = {f"{name}.npy", name.removesuffix(".npy")} - {name}
+    if "\0" in name or len(name.encode()) > MAX_NAME or twins & others:
+        raise PippinError(
+            f"an .npz file has no room for an array called {name[:80]!r}", hint="write a .safetensors file"
+        )
+    others.add(name)
 
 
 def _safetensors(arrays: Arrays, path: str | os.PathLike[str], note: dict[str, str]) -> list[tuple[str, Any]]:
