@@ -232,6 +232,41 @@ def test_some_layers_and_choices() -> None:
     assert "gradient" in str(caught.value)
 
 
+def test_what_cannot_be_rewritten_ends_the_way_where_nobody_asked_for_more() -> None:
+    """A device reaches the layers behind it: those train."""
+    layers = [
+        conv("x", "a", 2, 3),
+        ("transpose", {"axes": [0, 3, 2, 1]}, ["a"], ["b"]),
+        ("flattenTo2D", {"axis": 1}, ["b"], ["c"]),
+        matmul("c", "d", 60, 4),
+        act("tanh", "d", "e"),
+        matmul("e", "y", 4, 3),
+    ]
+    model = network(layers, {"x": [1, 2, 4, 5]}, ["y"], version=4)
+    result = made(model)
+    assert result.layers == ["batchedMatmul3", "batchedMatmul5"]
+    assert kinds(result)[:3] == ["convolution", "transpose", "flattenTo2D"]
+    with pytest.raises(UnsupportedError, match=r"'transpose1' \(transpose\): devices have no gradient"):
+        make_updatable(model.SerializeToString(), layers=["convolution0", "batchedMatmul5"])
+
+
+def test_the_numbers_of_adam() -> None:
+    source = network(SQUARE, {"x": [1, 2]}, ["y"], version=4).SerializeToString()
+    made_ = make_updatable(source, optimizer="adam", beta1=0.5, beta2=0.75, eps=1e-3)
+    adam = made_.document.network.updateParams.optimizer.adamOptimizer
+    assert [getattr(adam, name).defaultValue for name in ("beta1", "beta2", "eps")] == [0.5, 0.75, 1e-3]
+    data = {"x": np.ones((2, 1, 2)), "y_true": np.zeros((2, 2))}
+    assert train(made_.document, data).settings.as_json()["beta2"] == 0.75
+
+
+def test_a_message_names_the_file_once(tmp_path: Path) -> None:
+    model = network([("custom", {"className": "Mine"}, ["x"], ["y"])], {"x": [1, 2]}, ["y"])
+    (tmp_path / "m.mlmodel").write_bytes(model.SerializeToString())
+    with pytest.raises(UnsupportedError) as caught:
+        make_updatable(tmp_path / "m.mlmodel")
+    assert str(caught.value).count("m.mlmodel") == 1
+
+
 def test_quantised_and_half_weights_become_float32() -> None:
     model = network(
         [("innerProduct", dense([[1.0, 2.0], [3.0, 4.0]], [0, 0]), ["x"], ["y"])], {"x": [2]}, ["y"], exact=False
@@ -300,9 +335,15 @@ SQUARE = [matmul("x", "y", 2, 2)]
         ),
         (
             [matmul("x", "a", 2, 4), ("reshapeStatic", {"targetShape": [2, 2]}, ["a"], ["b"]), matmul("b", "y", 2, 1)],
-            {},
+            {"layers": ["batchedMatmul0"]},
             "is no flatten|a vector",
         ),
+        (SQUARE, {"momentum": 0.9, "optimizer": "adam"}, "the optimizer adam has no momentum"),
+        (SQUARE, {"beta1": 0.5}, "the optimizer sgd has no beta1"),
+        (SQUARE, {"epochs": 1.5}, "epochs must be a whole number of 1 or more, got 1.5"),
+        (SQUARE, {"seed": 1 << 63}, "seed must be a whole number of 64 bits"),
+        (SQUARE, {"learning_rate": float("nan")}, "must be numbers of 0 or more"),
+        (SQUARE, {"momentum": 1.0}, "below 1"),
     ],
 )  # fmt: skip
 def test_refusals(layers: Any, how: dict[str, Any], message: str) -> None:

@@ -43,6 +43,10 @@ class PippinError(Exception):
         self.where = f"{where}: {self.where}" if self.where else where
         return self
 
+    def inside(self, where: str) -> Self:
+        """As ``at``, unless the location begins so already."""
+        return self if f"{self.where}: ".startswith(f"{where}: ") else self.at(where)
+
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}\nhint: {self.hint}" if self.hint else text

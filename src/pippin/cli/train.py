@@ -154,7 +154,7 @@ def _updatable(
     """The network as an updatable one, written to ``output`` if there is one."""
     from ..training import make_updatable
 
-    known = ("epochs", "batch_size", "learning_rate", "momentum", "shuffle", "seed")
+    known = ("epochs", "batch_size", "learning_rate", "momentum", "beta1", "beta2", "eps", "shuffle", "seed")
     given = {name: chosen[name] for name in known if chosen[name] is not None}
     result = make_updatable(
         model,

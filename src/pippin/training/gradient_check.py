@@ -97,7 +97,7 @@ def check_gradients(
         columns, count = next(sources.batches(source_, samples, None))
         return _check(trainer, columns, count, places, seed)
     except PippinError as error:
-        raise error.at(document.name) from error.__cause__
+        raise error.inside(document.name) from error.__cause__
 
 
 def _check(trainer: Trainer, columns: Mapping[str, Any], count: int, places: int, seed: int) -> GradientCheck:

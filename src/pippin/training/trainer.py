@@ -149,7 +149,7 @@ def train(
             raise InputError("resume needs a checkpoint to go on from")
         return trainer.run(data)
     except PippinError as error:
-        raise error.at(document.name) from error.__cause__
+        raise error.inside(document.name) from error.__cause__
 
 
 class Trainer:

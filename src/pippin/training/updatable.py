@@ -15,12 +15,13 @@ from ..coreml.check import check_document
 from ..coreml.features import ImageInput
 from ..coreml.model import Model
 from ..coreml.read import Document, Source, read
-from ..errors import CheckError, InputError, PippinError, UnsupportedError
-from .rewrite import Messages, Rewriter
+from ..errors import CheckError, InputError, PippinError, RunError, UnsupportedError
+from .rewrite import Messages, Rewriter, Way
 
 log = logging.getLogger("pippin")
 
 LOSS_NAMES = {"cross-entropy": True, "mean-squared-error": False}
+USUAL = {"momentum": 0.0, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 TOLERANCE = 1e-4
 TRIES = 3
 """Random inputs on which both networks must answer the same."""
@@ -52,6 +53,9 @@ def make_updatable(
     optimizer: str = "sgd",
     learning_rate: float = 0.01,
     momentum: float = 0.0,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    eps: float = 1e-8,
     batch_size: int = 32,
     epochs: int = 10,
     shuffle: bool = True,
@@ -61,7 +65,8 @@ def make_updatable(
 
     layers     names of the layers that are to train (default: all that a gradient can reach on a device)
     loss       "cross-entropy" on a softmax, or "mean-squared-error" (default: the former where the network ends so)
-    optimizer  "sgd" or "adam", with the defaults that the file is to state
+    optimizer  "sgd", to which momentum belongs, or "adam", to which beta1, beta2 and eps do; these and the other
+               numbers are the defaults that the file is to state
 
     What converters write for innerProduct, flatten, softmax and biases is rewritten (see ``rewrite``); both networks
     are run on random inputs and must answer the same. The result passes the rules for updatable networks. Raises
@@ -69,11 +74,12 @@ def make_updatable(
     """
     document = read(source)
     try:
-        return _made(
-            document, layers, loss, _Choice(optimizer, learning_rate, momentum, batch_size, epochs, shuffle, seed)
-        )
+        choice = _Choice(
+            optimizer, learning_rate, momentum, beta1, beta2, eps, batch_size, epochs, shuffle, seed
+        )  # fmt: skip
+        return _made(document, layers, loss, choice)
     except PippinError as error:
-        raise error.at(document.name) from error.__cause__
+        raise error.inside(document.name) from error.__cause__
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,9 @@ class _Choice:
     optimizer: str
     learning_rate: float
     momentum: float
+    beta1: float
+    beta2: float
+    eps: float
     batch_size: int
     epochs: int
     shuffle: bool
@@ -89,27 +98,28 @@ class _Choice:
     def __post_init__(self) -> None:
         if self.optimizer not in ("sgd", "adam"):
             raise InputError(f"the optimizer must be sgd or adam, got {self.optimizer!r}")
-        if not 0 < self.learning_rate < np.inf or not 0 <= self.momentum < 1:
-            raise InputError("the learning rate must be above 0 and the momentum from 0 to below 1")
-        if self.batch_size < 1 or self.epochs < 1:
-            raise InputError("batch size and epochs must be 1 or more")
+        for name in ("beta1", "beta2", "eps") if self.optimizer == "sgd" else ("momentum",):
+            if getattr(self, name) != USUAL[name]:
+                raise InputError(f"the optimizer {self.optimizer} has no {name}")
+        numbers = (self.learning_rate, self.momentum, self.beta1, self.beta2, self.eps)
+        if not all(isinstance(number, (int, float)) and 0 <= number < np.inf for number in numbers):
+            raise InputError(f"learning rate, momentum, betas and eps must be numbers of 0 or more, got {numbers}")
+        if self.learning_rate == 0 or max(self.momentum, self.beta1, self.beta2) >= 1:
+            raise InputError("the learning rate must be above 0, momentum, beta1 and beta2 below 1")
+        for name, low in (("batch_size", 1), ("epochs", 1), ("seed", -(1 << 63))):
+            number = getattr(self, name)
+            if not isinstance(number, int) or not low <= number < 1 << 63:
+                bound = f"of {low} or more" if low == 1 else "of 64 bits"
+                raise InputError(f"{name} must be a whole number {bound}, got {number}")
 
 
 def _made(document: Document, layers: Sequence[str] | None, loss: str | None, choice: _Choice) -> Updatable:
     if loss is not None and loss not in LOSS_NAMES:
         raise InputError(f"the loss must be {' or '.join(LOSS_NAMES)}, got {loss!r}")
     before = Model(document).prepare()
-    model = type(document.model)()
-    model.CopyFrom(document.model)
-    new = Document(model, list(document.views), document.name, document.path, document.size)
     blob = _judged(before)
-    entropy = LOSS_NAMES[loss] if loss is not None else _ends_in_softmax(new.network, blob)
-    _named(new.network)
-    rewriter = Rewriter(
-        Messages(new.network, new.views), before.blob_shapes(), before.legacy, set(before.blob_outputs())
-    )
-    way = rewriter.way(blob, entropy, layers)
-    judged = rewriter.rewrite(way, entropy)
+    entropy = LOSS_NAMES[loss] if loss is not None else _ends_in_softmax(document.network, blob)
+    new, way, judged = _rewritten(document, before, blob, entropy, layers)
     _describe(new, before, judged, entropy, choice)
     after = Model(new).prepare()
     difference = _difference(before, after)
@@ -119,6 +129,31 @@ def _made(document: Document, layers: Sequence[str] | None, loss: str | None, ch
     if errors:
         raise CheckError(f"the network cannot be updatable: {errors[0]}")
     return Updatable(new, way.trained, _changes(document, new), difference)
+
+
+def _rewritten(
+    document: Document, before: Model, blob: str, entropy: bool, layers: Sequence[str] | None
+) -> tuple[Document, Way, str]:
+    """The rewritten document, the layers that were met, and the blob that the loss is to judge.
+
+    Where nobody asked for certain layers, what cannot be rewritten ends the way: only the layers behind it train.
+    """
+    wanted = layers
+    while True:
+        model = type(document.model)()
+        model.CopyFrom(document.model)
+        new = Document(model, list(document.views), document.name, document.path, document.size)
+        _named(new.network)
+        rewriter = Rewriter(
+            Messages(new.network, new.views), before.blob_shapes(), before.legacy, set(before.blob_outputs())
+        )
+        way = rewriter.way(blob, entropy, wanted)
+        try:
+            return new, way, rewriter.rewrite(way, entropy)
+        except UnsupportedError:
+            if layers is not None or len(way.trained) == 1:
+                raise
+            wanted = way.trained[1:]
 
 
 def _judged(model: Model) -> str:
@@ -196,12 +231,12 @@ def _optimize(update: Any, choice: _Choice) -> None:
         number(p.momentum, choice.momentum, 1.0)
     else:
         p = update.optimizer.adamOptimizer
-        for name, value in (("beta1", 0.9), ("beta2", 0.999), ("eps", 1e-8)):
-            number(getattr(p, name), value, 1.0)
+        for name in ("beta1", "beta2", "eps"):
+            number(getattr(p, name), getattr(choice, name), 1.0)
     number(p.learningRate, choice.learning_rate, 1.0)
     whole(p.miniBatchSize, choice.batch_size, 1024)
     whole(update.epochs, choice.epochs, 1000)
-    update.shuffle.defaultValue = choice.shuffle
+    update.shuffle.defaultValue = bool(choice.shuffle)
     update.seed.defaultValue = choice.seed
 
 
@@ -209,7 +244,7 @@ def _difference(before: Model, after: Model) -> float:
     """The largest difference of both networks' answers to random inputs, relative to the answers."""
     random = np.random.default_rng(0)
     worst = 0.0
-    for _ in range(TRIES):
+    for number in range(TRIES):
         data: dict[str, Any] = {}
         for name, entry in before.inputs.items():
             if isinstance(before.encoder(name), ImageInput):
@@ -219,14 +254,20 @@ def _difference(before: Model, after: Model) -> float:
                 data[name] = random.integers(0, 256, shape).astype(np.uint8)
             else:
                 # small whole numbers suit embeddings too
-                data[name] = random.integers(0, 2, entry.shape).astype(np.float32)
+                values = random.standard_normal(entry.shape) if number else random.integers(0, 2, entry.shape)
+                data[name] = values.astype(np.float32)
         names = before.blob_outputs()
-        pairs = zip(before.blobs(data, names).values(), after.blobs(data, names).values(), strict=True)
-        for old, new in pairs:
-            if old.size != new.size or not (np.isfinite(old).all() and np.isfinite(new).all()):
+        try:
+            olds = before.blobs(data, names).values()
+        except RunError:
+            if not number:
+                raise
+            continue  # the network takes no such numbers: indices, for example
+        for old, new in zip(olds, after.blobs(data, names).values(), strict=True):
+            if old.shape != new.shape or not (np.isfinite(old).all() and np.isfinite(new).all()):
                 return float("inf")
             scale = max(float(np.abs(old).max(initial=0)), 1e-3)
-            worst = max(worst, float(np.abs(old.reshape(-1) - new.reshape(-1)).max(initial=0)) / scale)
+            worst = max(worst, float(np.abs(old - new).max(initial=0)) / scale)
     return worst
 
 
