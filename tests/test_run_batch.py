@@ -49,7 +49,9 @@ def test_what_is_wrong_is_told_with_the_name_of_the_file(pictures: Path) -> None
     assert done.returncode == 1
     assert f"{pictures / '9-small.png'}: the picture must have the size (width x height) 16x16, got 3x5" in done.stderr
     done = process("run", DIGITS, str(pictures / "1.png"), str(pictures / "0-bad.png"), "--resize", "fit")
-    assert f"{pictures / '0-bad.png'}: the picture cannot be read: the file is none, or of an unknown kind" in done.stderr
+    assert (
+        f"{pictures / '0-bad.png'}: the picture cannot be read: the file is none, or of an unknown kind" in done.stderr
+    )
 
 
 def test_keep_going(pictures: Path) -> None:

@@ -26,7 +26,8 @@ MANY = 16
 @dataclass(frozen=True)
 class Cause:
     """A likely cause: ``kind`` is "parameters", "weights", "quantisation", "float16", "bfloat16", "layout",
-    "preprocessing", "padding", "scale", "not a number" or "one wrong layer"; ``text`` says what was found."""
+    "preprocessing", "padding", "scale", "not a number", "rounding", "one wrong layer" or "unknown"; ``text`` says what
+    was found."""
 
     kind: str
     text: str
@@ -186,6 +187,18 @@ def other_preprocessing(model: Model, name: str, value: Any) -> Iterator[tuple[s
     yield "the second run takes levels / 127.5 - 1 without other preprocessing", levels / 127.5 - 1
     yield "the second run divides by 255 once more", usual / 255
     yield "the second run leaves out a division by 255", usual * 255
+    for text, turned in _turned(levels):
+        yield f"the second run sees the picture {text}", reference.preprocessed(model, name, turned)
+
+
+def _turned(levels: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """A picture [1,C,H,W] as it comes where its orientation is ignored."""
+    yield "mirrored", levels[..., ::-1]
+    yield "upside down", levels[..., ::-1, :]
+    yield "turned by 180 degrees", levels[..., ::-1, ::-1]
+    if levels.shape[-1] == levels.shape[-2]:
+        yield "turned by 90 degrees", levels.swapaxes(-1, -2)[..., ::-1]
+        yield "turned by 270 degrees", levels.swapaxes(-1, -2)[..., ::-1, :]
 
 
 # -- two arrays ------------------------------------------------------------------------------------------------------

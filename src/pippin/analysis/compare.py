@@ -10,7 +10,7 @@ from ..coreml import inner
 from ..errors import InputError, PippinError
 from ..graph.rounding import EPSILON, Precision, is_exact
 from ..onnx_model import OnnxModel
-from . import causes, matching, precision, samples, traces
+from . import causes, matching, precision, samples, traces, unseen
 from .causes import Cause
 from .difference import TOLERANCE, Difference, allowed, difference
 from .matching import Pair
@@ -379,17 +379,23 @@ def _depart(
     wrong += [step for step in result.steps if step.alone is None and not step.difference.ok]
     wrong.sort(key=result.steps.index)
     if not wrong:
-        result.departure = _gradual(result, second)
+        over = {entry.name for entry in result.outputs if not entry.ok}
+        wrong = [step for step in result.steps if step.pair.a in over] if theirs[0] is None else []
+        result.departure = (wrong and _picture(a, data, wrong[0], result, first, given)) or _gradual(a, result, second)
         return
     step = wrong[0]
     wanted = given[step.pair.a]
     value = computed.get(step.pair.a, first.values[step.pair.a]).reshape(wanted.shape)
-    suspects = traces.suspects(a, step.pair.a, {entry.pair.a for entry in result.steps})
+    cause = _all_narrow(wrong, given)
+    if cause is None and (departure := _picture(a, data, step, result, first, given)) is not None:
+        result.departure = departure
+        return
+    between = _between(a, step, result)
+    suspects = between.places or [step.place]
     if len(suspects) > 1:
         suspects = causes.heavier(suspects, value, wanted)
-    cause = _all_narrow(wrong, given) or _input_cause(a, data, step, given, wanted)
     if cause is None:
-        cause = _cause(a, theirs[0], step, value, wanted, len(wrong))
+        cause = _cause(a, theirs[0], step, value, wanted, len(wrong), between if len(suspects) > 1 else None)
     result.departure = Departure(
         suspects[0] if len(suspects) == 1 else step.place, suspects, step, cause, len(wrong) - 1
     )
@@ -409,26 +415,25 @@ def _all_narrow(wrong: Sequence[Step], given: Mapping[str, NDArray[Any]]) -> Cau
     return None
 
 
-def _input_cause(
-    a: AnyModel, data: Mapping[str, Any], step: Step, given: Mapping[str, NDArray[Any]], wanted: NDArray[Any]
-) -> Cause | None:
-    """Whether the second run's value comes out once a picture is preprocessed in another way."""
-    if isinstance(a, OnnxModel):
-        return None
+def _between(a: AnyModel, step: Step, result: Comparison) -> traces.Upstream:
+    return traces.upstream(a, step.pair.a, {entry.pair.a for entry in result.steps if entry is not step})
+
+
+def _picture(
+    a: AnyModel, data: Mapping[str, Any], step: Step, result: Comparison, first: Trace, given: Mapping[str, Any]
+) -> Departure | None:
+    """Whether the second run's value comes out once a picture is prepared in another way."""
     name = step.pair.a
-    pictures = [key for key, entry in a.inputs.items() if entry.kind == "image" and key in data]
-    layer = causes.producer(a, name)
-    for key in pictures:
-        if name != key and (layer is None or key not in layer.input):
-            continue
-        for text, seen in causes.other_preprocessing(a, key, data[key]):
-            made = {key: seen} if name == key else traces.forced(a, data, {**given, key: seen})
-            if name in made and causes.equal(made[name].reshape(wanted.shape), wanted):
-                return Cause("preprocessing", text)
-    return None
+    inputs = [name] if name in a.inputs else _between(a, step, result).inputs
+    found = unseen.picture(a, data, name, inputs, first.values[name], given[name])
+    if found is None:
+        return None
+    key, cause = found
+    place = step.place if len(_between(a, step, result).places) == 1 else f"input {key!r}"
+    return Departure(place, [place], step, cause)
 
 
-def _gradual(result: Comparison, second: Trace) -> Departure | None:
+def _gradual(a: AnyModel, result: Comparison, second: Trace) -> Departure | None:
     """No layer is to blame: rounding of every blob, or small differences that grow."""
     over = [step for step in result.steps if not step.difference.ok]
     if not over:
@@ -441,6 +446,9 @@ def _gradual(result: Comparison, second: Trace) -> Departure | None:
         if len(values) > 1 and all(is_exact(value, kind) for value in values):
             text = f"every value of the second is a {kind} number, and no layer is further off than rounding makes it"
             return Departure(over[0].place, [over[0].place], over[0], Cause(kind, text))
+    between = _between(a, over[0], result)
+    if len(between.places) > 1:
+        return Departure(over[0].place, between.places, over[0], unseen.unknown(a, between))
     text = "no layer answers differently on the same values: small differences add up on the way"
     return Departure(over[0].place, [over[0].place], over[0], Cause("rounding", text))
 
@@ -451,7 +459,10 @@ def _shaped(step: Step, first: Trace, second: Trace) -> NDArray[Any]:
     return other.reshape(value.shape) if other.size == value.size else other
 
 
-def _cause(a: AnyModel, b: Any, step: Step, value: NDArray[Any], wanted: NDArray[Any], wrong: int) -> Cause:
+def _cause(
+    a: AnyModel, b: Any, step: Step, value: NDArray[Any], wanted: NDArray[Any], wrong: int,
+    between: traces.Upstream | None,
+) -> Cause:  # fmt: skip
     if b is not None and b is not a and not isinstance(a, OnnxModel) and not isinstance(b, OnnxModel):
         found = causes.between(a, b, step.pair.a, step.pair.b)
         if found is not None:
@@ -462,6 +473,8 @@ def _cause(a: AnyModel, b: Any, step: Step, value: NDArray[Any], wanted: NDArray
             found = causes.stored_narrow(model, name)
     if found is not None:
         return found
+    if between is not None:
+        return unseen.unknown(a, between)
     if wrong == 1:
         return Cause("one wrong layer", "given the same values, this layer alone answers differently")
     return Cause("unknown", f"given the same values, {wrong} layers answer differently")

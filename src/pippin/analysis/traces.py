@@ -55,14 +55,26 @@ def run(model: AnyModel, data: Mapping[str, Any]) -> Trace:
         values = {name: value for name, value in values.items() if value.dtype.kind in "fiub"}
         outputs = [info.name for info in model.proto.graph.output]
         return Trace(model.name, values, {**_inputs(model), **model.values}, outputs, list(model.inputs))
-    return Trace(model.document.name, model.blobs(data), places(model), model.blob_outputs(), list(model.inputs))
+    values = _ordered(model, model.blobs(data))
+    return Trace(model.document.name, values, places(model), model.blob_outputs(), list(model.inputs))
 
 
 def by_reference(model: Model, data: Mapping[str, Any]) -> Trace:
     """Every blob as the float64 reference computes it."""
     from . import reference
 
-    return Trace("the reference", reference.blobs(model, data), places(model), model.blob_outputs(), list(model.inputs))
+    values = _ordered(model, reference.blobs(model, data))
+    return Trace("the reference", values, places(model), model.blob_outputs(), list(model.inputs))
+
+
+def _ordered(model: Model, values: Mapping[str, Any]) -> Arrays:
+    """Blobs in the order of the layers that wrote what they hold: a loop writes its blobs anew after others."""
+    last = {
+        name: index
+        for index, layer in enumerate(model.document.network.layers)
+        for name in (*layer.output, *inner.written(layer))
+    }
+    return {name: values[name] for name in sorted(values, key=lambda name: last.get(name, -1))}
 
 
 def recorded(what: str, values: Mapping[str, Any], inputs: Iterable[str] = ()) -> Trace:
@@ -252,8 +264,85 @@ def narrowed_onnx(model: OnnxModel, data: Mapping[str, Any], kind: Precision, *,
     return dict(zip(names, model.session(variant).run(model.feeds(data)), strict=True))
 
 
-def suspects(model: AnyModel, name: str, known: set[str]) -> list[str]:
-    """The layers between blob ``name`` and the blobs of ``known`` before it: one of them makes the difference."""
+def replay(
+    model: Model, data: Mapping[str, Any], source: str, target: str
+) -> Callable[[NDArray[Any]], NDArray[Any]] | None:
+    """A function from values of blob ``source`` to what the network makes of them in blob ``target``.
+
+    None where ``source`` is no float or its size is not known, or where the network has no such blobs.
+    """
+    import numpy as np
+
+    feeds = model.feeds(data)
+    draws: list[Draw] = []
+    twins: list[tuple[str, list[int]]] = []
+    made: list[Blob] = []
+
+    def swap(g: Context, name: str, blob: Blob) -> Blob:
+        if g.parent is not None or name not in (source, target):
+            return blob
+        if name == target:
+            made.append(blob)
+        if name != source:
+            return blob
+        value = blob.flat(g)[0] if blob.folded else blob.nd(g)
+        sizes = [dim for dim in value.shape if isinstance(dim, int)]
+        if value.dtype != np.float32 or value.data is not None or len(sizes) < value.rank:
+            return blob
+        twin = g.input(f"{name}/given", np.float32, sizes)
+        twins.append((twin.name, sizes))
+        return Blob(flat=twin, lead=blob.lead) if blob.folded else Blob(nd=twin)
+
+    g, _ = inner.lowered(model, [array.shape for array in feeds.values()], draws=draws, finish=swap)
+    if len(twins) != 1 or len(made) != 1:
+        return None
+    ((name, sizes),) = twins
+    g.output(inner.value_of(g, made[0]))
+    for draw in draws:
+        feeds[draw.name] = draw.make()
+    session = model.session(g.graph)
+
+    def run(values: NDArray[Any]) -> NDArray[Any]:
+        (array,) = session.run(feeds | {name: np.ascontiguousarray(values.reshape(sizes), np.float32)})
+        return inner.true_shape(made[0], array)
+
+    return run
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """What lies between a blob and the known blobs before it: layers by the blob that each makes, in the network's
+    order, and the inputs that it depends on with nothing known in between."""
+
+    layers: dict[str, str]
+    inputs: list[str]
+    readers: dict[str, list[str]]
+
+    @property
+    def places(self) -> list[str]:
+        """The layers, each once."""
+        return list(dict.fromkeys(self.layers.values()))
+
+    def middle(self) -> str | None:
+        """A blob that would split the layers in two: the nearest to the middle through which all of the network goes,
+        else the one in the middle; None if there is none between."""
+        names = list(self.layers)[:-1]
+        if not names:
+            return None
+        order = {name: index for index, name in enumerate(self.layers)}
+        last = [max((order[r] for r in self.readers.get(name, ()) if r in order), default=-1) for name in names]
+        reach = -1
+        cuts = []
+        for index, name in enumerate(names):
+            if reach <= index:  # nobody behind it reads what was made before it
+                cuts.append(name)
+            reach = max(reach, last[index])
+        half = (len(names) - 1) / 2
+        return min(cuts or names, key=lambda name: abs(order[name] - half))
+
+
+def upstream(model: AnyModel, name: str, known: set[str]) -> Upstream:
+    """What lies between blob ``name`` and the blobs of ``known`` before it."""
     sources: dict[str, tuple[str, list[str]]] = {}
     if isinstance(model, OnnxModel):
         for node in model.proto.graph.node:
@@ -263,15 +352,15 @@ def suspects(model: AnyModel, name: str, known: set[str]) -> list[str]:
         for index, layer in enumerate(model.document.network.layers):
             for output in (*layer.output, *inner.written(layer)):
                 sources[output] = place(layer, index), list(layer.input)
-    if name not in sources:
-        return [f"input {name!r}"]
-    found, queue, seen = [], [name], {name}
+    seen, queue = {name}, [name]
     while queue:
-        where, inputs = sources[queue.pop()]
-        if where not in found:
-            found.append(where)
-        for source in inputs:
-            if source in sources and source not in known and source not in seen:
+        for source in sources.get(queue.pop(), ("", []))[1]:
+            if source not in known and source not in seen:
                 seen.add(source)
                 queue.append(source)
-    return found[::-1]
+    readers: dict[str, list[str]] = {}
+    for output in seen & sources.keys():
+        for source in sources[output][1]:
+            readers.setdefault(source, []).append(output)
+    layers = {output: where for output, (where, _) in sources.items() if output in seen}
+    return Upstream(layers, [entry for entry in model.inputs if entry in seen], readers)

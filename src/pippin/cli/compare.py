@@ -12,7 +12,11 @@ import click
 from .values import custom_layers
 
 MODELS = {".mlmodel", ".mlpackage", ".onnx"}
-RECORDED = {".npz", ".json"}
+RECORDED = {".npz", ".json", ".jsonl"}
+NO_OTHER = {
+    ".npy": "{} is an array without a name; record it in an .npz: np.savez('answers.npz', NAME=array)",
+    ".nnrt": "{} is an NNRt model; pippin convert compares one with the model that it is made from",
+}
 
 
 @click.command()
@@ -49,6 +53,10 @@ def command(
     from .values import example, parse
 
     other, values = _split(words)
+    if other is None and values:
+        text = NO_OTHER.get(Path(values[0]).suffix.lower(), "")
+        if text and "=" not in values[0]:
+            raise click.UsageError(text.format(values[0]))
     if other is None and precision is None:
         raise click.UsageError("compare with what? Give a second model, an .npz, 'reference', or --precision")
     net = load(model)
@@ -94,7 +102,9 @@ def _second(other: str | None) -> tuple[Any, str]:
     path = Path(other)
     if path.suffix.lower() in MODELS:
         return load(other), path.name
-    content = load_file(path)
+    content = load_file(path, lines=True)
+    if isinstance(content, list) and len(content) > 1 and all(isinstance(entry, dict) for entry in content):
+        raise click.UsageError(f"{other} holds several answers, one a line: keep the line that belongs to the input")
     if isinstance(content, dict) and isinstance(content.get("outputs"), dict):
         content = content["outputs"]
     if not isinstance(content, dict):

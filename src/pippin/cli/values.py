@@ -64,8 +64,11 @@ def _mapping(path: str, values: dict[str, Any]) -> bool:
     return True
 
 
-def load_file(path: Path) -> Any:
-    """An array of ``.npy``, a dict of arrays of ``.npz``, or what a ``.json`` file holds."""
+def load_file(path: Path, *, lines: bool = False) -> Any:
+    """An array of ``.npy``, a dict of arrays of ``.npz``, or what a ``.json`` file holds.
+
+    ``lines``: that may be several values, one a line; they are a list then.
+    """
     import numpy as np
 
     try:
@@ -74,7 +77,13 @@ def load_file(path: Path) -> Any:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
                 return {name: archive[name] for name in archive.files}
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        try:
+            return json.loads(text)
+        except ValueError:
+            if not lines:
+                raise
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError, EOFError, KeyError, RecursionError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise click.UsageError(f"{path} cannot be read: {reason}") from None

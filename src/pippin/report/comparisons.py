@@ -60,8 +60,10 @@ def _blobs(steps: list[Step], departure: Departure | None) -> str:
 
 def _departure(found: Departure) -> list[str]:
     lines = [f"first to depart: {found.place}"]
-    if len(found.suspects) > 1:
+    if 1 < len(found.suspects) <= SHOWN:
         lines[0] = f"first to depart: one of {', '.join(found.suspects)}"
+    elif found.suspects[1:]:
+        lines[0] = f"first to depart: one of {len(found.suspects)} layers, {found.suspects[0]} to {found.suspects[-1]}"
     lines.append(f"likely cause: {found.cause.kind}: {found.cause.text}")
     if found.others:
         lines.append(f"{text.plural(found.others, 'more layer')} differ on the same values")
