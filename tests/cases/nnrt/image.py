@@ -173,6 +173,18 @@ CASES += [
     resize("method UNKNOWN", ResizeMethod.UNKNOWN, 7, 9, refuses="method"),
     resize("no such method", 5, 7, 9, refuses="method"),  # type: ignore[arg-type]
     resize("no such coordinateTransformMode", LINEAR, 7, 9, 9, refuses="coordinateTransformMode"),  # type: ignore[arg-type]
+    *(
+        resize(
+            f"{method.name} of float64, {layout.name}",
+            method,
+            7,
+            3,
+            x=drawn(1, 4, 5, 3, dtype=np.float64),
+            format=layout,
+        )
+        for method in (LINEAR, NEAREST, CUBIC)
+        for layout in (Format.NHWC, Format.NCHW)
+    ),
     resize("no such nearestMode", NEAREST, 7, 9, nearestMode=9, refuses="nearestMode"),
     resize("preserveAspectRatio", LINEAR, 7, 9, preserveAspectRatio=True, refuses="preserveAspectRatio"),
     resize("newHeight 0", LINEAR, 0, 9, refuses="newHeight"),

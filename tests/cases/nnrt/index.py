@@ -238,6 +238,11 @@ CASES += [
     range_of("three floats", f32(0.5), f32(2), f32(0.5), expect=([0.5, 1, 1.5],)),
     range_of("three constants but one", i32(0), ints(5), ints(2)),
     range_of("three in int64", *(np.array(n, np.int64) for n in (2, 9, 3))),
+    *(
+        range_of(f"three in {name}", *(np.array(n, name) for n in (0.5, 2, 0.25)), expect=(np.arange(0.5, 2, 0.25),))
+        for name in ("float16", "float64")
+    ),
+    range_of("three in uint16", *(np.array(n, np.uint16) for n in (40_000, 40_009, 4))),
     range_of("three of dims [1]", i32([2]), i32([9]), i32([3])),
     numbers("delta 0", 0, 3, 0, refuses="delta"),
     range_of("a constant delta 0", i32(0), ints(5), ints(0), refuses="delta|0"),

@@ -81,7 +81,14 @@ KERNELS: dict[str, tuple[str, ...]] = {
 }
 """Element types for which the engine has kernels, as far as they are relied on; an operator not listed has all."""
 
-_WIDER = {"uint32": "int64", "uint64": "int64", "int64": "float64", "int32": "float32", "float64": "float32"}
+_WIDER = {
+    "uint32": "int64",
+    "uint64": "int64",
+    "int64": "float64",
+    "int32": "float32",
+    "float16": "float32",
+    "float64": "float32",
+}
 
 
 _ORDERED = ("Max", "Min", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "TopK", "ReduceMax", "ReduceMin")

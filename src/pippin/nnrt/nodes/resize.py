@@ -13,7 +13,7 @@ from ...graph.ir import Value
 from .. import attributes
 from ..enums import CoordinateTransformMode as C
 from ..enums import NearestMode, NodeType, ResizeMethod
-from .base import NodeBuilder, as_float, node, permute, planes, rank_of, refuse_bare_int8
+from .base import NodeBuilder, as_float, node, permute, planes, rank_of, refuse_bare_int8, working_type
 from .fill import fits
 from .shape import _integers
 
@@ -61,7 +61,7 @@ def resize(g: NodeBuilder, p: attributes.Resize, x: Value, size: Value | None = 
 
 def _linear(g: NodeBuilder, x: Value, sizes: list[Size], **how: Any) -> Value:
     """Of images with their channels last too, unless the engine would bring a transposition past that."""
-    y = as_float(g, x)
+    y = g.cast(x, working_type("Resize", x.dtype))
     if planes(g) == (2, 3):
         y = resized(g, y, sizes, mode="linear", **how)
     elif transposed(y):
