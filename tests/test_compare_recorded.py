@@ -12,9 +12,10 @@ import pytest
 
 import pippin
 from cases import normal
-from make import classifier, network
+from make import add, classifier, network
 from pippin.analysis import verify
 from pippin.analysis.compare import compare
+from pippin.analysis.difference import difference
 from pippin.coreml.export import export
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,3 +101,31 @@ def test_a_tolerance_that_is_none(digits: Any, tolerance: float) -> None:
         compare(digits, "reference", tolerance=tolerance)
     with pytest.raises(pippin.InputError, match="the tolerance must be a number from 0"):
         verify.verify(digits, "missing.onnx", tolerance=tolerance)
+
+
+def test_what_a_loop_writes_comes_after_what_it_reads() -> None:
+    def model(step: float) -> Any:
+        one = {"shape": [1], "data": np.float32([step])}
+        start = {"shape": [1], "data": np.float32([1])}
+        layers = [
+            ("loadConstantND", start, [], ["start"]),
+            ("copy", {}, ["start"], ["s"]),
+            ("loadConstantND", one, [], ["one"]),
+            ("loop", {"maxLoopIterations": 3}, [], []),
+        ]
+        message = network(layers, {"x": [1]}, ["s"])
+        body = message.neuralNetwork.layers[3].loop.bodyNetwork
+        add(body, [("addBroadcastable", {}, ["s", "one"], ["next"]), ("copy", {}, ["next"], ["s"])])
+        return pippin.load(message.SerializeToString())
+
+    found = compare(model(1), model(2))
+    assert found.departure is not None
+    assert found.departure.place == "layer 'loadConstantND2' (loadConstantND)"
+    assert [step.pair.a for step in found.steps] == ["x", "start", "one", "s", "next"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_blob_of_zeros_to_go_by() -> None:
+    entry = difference("n", np.ones(3), np.zeros(3), scaled=True)
+    assert not entry.ok
+    assert entry.excess == math.inf

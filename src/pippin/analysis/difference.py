@@ -91,8 +91,8 @@ def difference(
     with np.errstate(all="ignore"):
         gap = np.where(finite, np.abs(x - y), 0.0)
         size = np.where(finite, np.abs(y), 0.0)
-    scale = float(size.max())
-    excess = gap / ((scale if scaled else 1.0) * tolerance + tolerance * size + np.finfo(np.float64).tiny)
+        scale = float(size.max())
+        excess = gap / ((scale if scaled else 1.0) * tolerance + tolerance * size + np.finfo(np.float64).tiny)
     at = int(excess.argmax())
     relative = gap[size > 0] / size[size > 0]
     return Difference(
