@@ -291,6 +291,12 @@ def test_functions_of_large_integers(dtype: str) -> None:
     np.testing.assert_array_equal(values, x[order])
     np.testing.assert_array_equal(indices, order)
     assert run(a.ArgMaxFusion(axis=0), x) == x.argmax()
+    exact = np.array([(1 << 24) + 1, 3], dtype)
+    np.testing.assert_array_equal(run(a.PowFusion(), exact, np.array(1, dtype)), exact)
+    np.testing.assert_array_equal(run(a.PowFusion(), np.array([7], dtype), np.array(9, dtype)), [7**9])
+    pooled = run(a.MaxPoolFusion([1, 2], [1, 2]), exact.reshape(1, 1, 2, 1))
+    np.testing.assert_array_equal(pooled.reshape(-1), exact[:1])
+    np.testing.assert_array_equal(run(a.MaxPoolFusion(global_=True), exact.reshape(1, 1, 2, 1)).reshape(-1), exact[:1])
     for mode in (ReduceMode.MAX, ReduceMode.MIN):
         assert run(a.ReduceFusion(mode=mode), x) == (x.max() if mode is ReduceMode.MAX else x.min())
 

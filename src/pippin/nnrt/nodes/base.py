@@ -85,7 +85,7 @@ _WIDER = {
     "uint32": "int64",
     "uint64": "int64",
     "int64": "float64",
-    "int32": "float32",
+    "int32": "float64",
     "float16": "float32",
     "float64": "float32",
 }
@@ -136,8 +136,9 @@ def arithmetic(g: Builder, op: str, a: Value, b: Value, *, back: bool = True, **
 
 
 def as_float(g: Builder, x: Value) -> Value:
-    """x in a float type: itself, or float32."""
-    return x if x.dtype.kind == "f" else g.cast(x, "float32")
+    """x in a float type: itself, or one that has all its numbers (int64's up to 2⁵³)."""
+    wide = x.dtype.kind in "iu" and x.dtype.itemsize > 2
+    return x if x.dtype.kind == "f" else g.cast(x, "float64" if wide else "float32")
 
 
 def refuse_bare_int8(g: NodeBuilder) -> None:
