@@ -21,7 +21,7 @@ from make import network
 from pippin.analysis import reference
 from pippin.errors import PippinError
 
-FIRST, LAST = map(int, os.environ.get("PIPPIN_NETWORKS", "0:40").split(":"))
+FIRST, LAST = map(int, os.environ.get("PIPPIN_NETWORKS", "0:120").split(":"))
 LARGEST, MOST = 20_000, 1e4
 """Elements of a blob, and how large they may be."""
 
@@ -210,6 +210,9 @@ NEW = [
     lambda r, s: ("constantPad", {"padAmounts": [r.randint(0, 1) for _ in (*s, *s)], "value": 0.5}),
     lambda r, s: ("flattenTo2D", {"axis": r.randint(0, len(s))}),
 ]  # fmt: skip
+LINEAR = ("convolution", "innerProduct", "batchedMatmul", "padding", "upsample")
+BEHIND = [batchnorm, batchnorm, scale, scale, bias, activation, pooling, convolution]
+"""What rewrites join with the layer before it."""
 JOINS = ("add", "multiply", "max", "average", "concat", "addBroadcastable", "subtractBroadcastable")
 
 
@@ -244,7 +247,10 @@ class Net:
                 kind, params = r.choice(JOINS), {}
                 sources.append(r.choice(same))
             else:
-                kind, params = r.choice(NEW if self.exact else OLD)(r, shape)
+                usual = (
+                    self.layers and self.layers[-1][3] == [last] and self.layers[-1][0] in LINEAR and r.random() < 0.6
+                )
+                kind, params = r.choice(BEHIND if usual else NEW if self.exact else OLD)(r, shape)
         except (IndexError, ValueError):  # fewer axes than the layer needs
             return last
         name = f"b{len(self.layers)}"
