@@ -224,6 +224,9 @@ def test_prelu() -> None:
         got = run(a.PReLUFusion(), x, slope)
         np.testing.assert_allclose(got, np.where(x >= 0, x, np.float32(slope) * x), rtol=1e-6)
     refused(a.PReLUFusion(), [2, 4], [3], text="slope must have the 4 channels")
+    for dtype in ("int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float64"):
+        whole = np.array([[-3, 5]] if dtype[0] != "u" else [[3, 5]]).astype(dtype)
+        np.testing.assert_array_equal(run(a.PReLUFusion(), whole, [2.0]), np.where(whole >= 0, whole, 2 * whole))
 
 
 # -- integers near the ends of their types -----------------------------------------------------------------------------

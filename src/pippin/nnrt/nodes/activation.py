@@ -10,7 +10,7 @@ from ...graph.ir import Value
 from .. import attributes
 from ..enums import ActivationType as T
 from ..enums import NodeType
-from .base import NodeBuilder, emit, node, per_channel, refuse_bare_int8
+from .base import NodeBuilder, arithmetic, emit, node, per_channel, refuse_bare_int8
 
 SELU_ALPHA, SELU_SCALE = 1.67326324, 1.05070098
 
@@ -60,8 +60,8 @@ def prelu(g: NodeBuilder, p: attributes.PReLUFusion, x: Value, slope: Value) -> 
     refuse_bare_int8(g)
     if x.rank:
         slope = per_channel(g, x, slope, "slope", one=True)
-    slope = g.cast(slope, x.dtype)
-    return g.Add(g.Max(x, zero(g, x)), g.Mul(slope, g.Min(x, zero(g, x))))
+    below = arithmetic(g, "Mul", emit(g, "Min", x, zero(g, x)), slope)
+    return arithmetic(g, "Add", emit(g, "Max", x, zero(g, x)), below)
 
 
 @node(NodeType.CLIP)
