@@ -104,7 +104,8 @@ def as_html(found: Profile) -> str:
         _table(found, colors),
         "".join(f"<p class=hint>{_safe(note)}</p>" for note in found.notes),
     ]
-    data = json.dumps(found.to_dict()).replace("</", "<\\/")
+    # no "<": neither "</script>" ends the element, nor does "<!-- <script>" hide its end
+    data = json.dumps(found.to_dict()).replace("<", "\\u003c")
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8>"
         '<meta name=viewport content="width=device-width, initial-scale=1">'
