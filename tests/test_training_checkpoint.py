@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from make import ADAM, dense, network, updatable
-from pippin.errors import InputError, ReadError
+from pippin.errors import InputError, ReadError, WriteError
 from pippin.training import train
 from pippin.training.checkpoint import Checkpoint
 from test_training_loop import DIGITS, EXAMPLES, weights
@@ -260,3 +260,14 @@ def test_a_place_behind_the_data_is_refused(tmp_path: Path) -> None:
     less = {name: column[:8] for name, column in DATA.items()}
     with pytest.raises(InputError, match="stands behind batch 5 of an epoch, the data has 2"):
         train(source(), less, checkpoint=tmp_path / "c", resume=True)
+
+
+def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlmodel"
+    path.write_bytes(source())
+    with pytest.raises(InputError, match="is no checkpoint, so it is not overwritten"):
+        train(source(), DATA, checkpoint=path)
+    assert path.read_bytes() == source()
+    for place, message in ((tmp_path, "is a folder"), (tmp_path / "no/c", "there is no folder")):
+        with pytest.raises(WriteError, match=message):
+            train(source(), DATA, checkpoint=place, on_batch=lambda _: pytest.fail("it is too late"))

@@ -127,3 +127,9 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path, optio
         assert f"{option}: " in talk
         assert message in talk
         assert not text, "nothing was trained"
+
+
+def test_output_and_checkpoint_are_two_files(tmp_path: Path) -> None:
+    place = tmp_path / "one"
+    words = ("--data", TRAIN, "--output", place, "--checkpoint", place)
+    assert "must be two files" in pippin_("train", DIGITS, *words, code=2)[1]

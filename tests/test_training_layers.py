@@ -211,6 +211,28 @@ def test_samples_of_several_shapes_need_batches_of_one() -> None:
     assert train(lstm().SerializeToString(), data, batch_size=1).history[-1]["samples"] == 3
 
 
+def test_graphs_of_several_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making a graph takes a hundred times as long as running it."""
+    made: list[Any] = []
+
+    class Counted(Problem):
+        def __init__(self, model: Any, settings: Any, shapes: Any, threads: Any) -> None:
+            made.append(shapes)
+            super().__init__(model, settings, shapes, threads)
+
+    monkeypatch.setattr("pippin.training.trainer.Problem", Counted)
+    random = np.random.default_rng(1)
+    x = [random.standard_normal((steps, 1, 2, 1, 1)).astype(np.float32) for steps in (3, 5, 3, 5, 4, 3)]
+    data = {"x": x, "t": np.arange(6.0) / 6}
+    kept = train(lstm().SerializeToString(), data, batch_size=1, validation=data)
+    assert len(made) == 3
+    monkeypatch.setattr("pippin.training.trainer.KEPT", 1)
+    anew = train(lstm().SerializeToString(), data, batch_size=1, validation=data)
+    assert len(made) > 20
+    assert kept.to_bytes() == anew.to_bytes()
+    assert [r["validation_loss"] for r in kept.history] == [r["validation_loss"] for r in anew.history]
+
+
 def test_custom_layers() -> None:
     layers = [
         ("innerProduct", dense(np.eye(2)), ["x"], ["a"]),

@@ -402,3 +402,12 @@ def test_real_networks(name: str, count: int, tmp_path: Path) -> None:
     assert result.difference <= 1e-5
     result.save(tmp_path / "u.mlmodel")
     assert pippin.check(tmp_path / "u.mlmodel").ok
+
+
+def test_a_rewrite_that_answers_in_another_shape_is_noticed() -> None:
+    layers = [matmul("x", "a", 2, 2), act("tanh", "a", "y")]
+    before = pippin.Model(read(network(layers, {"x": [1, 2]}, ["y"], version=4).SerializeToString())).prepare()
+    layers = [*layers[:1], act("tanh", "a", "b"), ("squeeze", {"axes": [0]}, ["b"], ["y"])]
+    after = pippin.Model(read(network(layers, {"x": [1, 2]}, ["y"], version=4).SerializeToString())).prepare()
+    assert updatable._difference(before, before) == 0
+    assert updatable._difference(before, after) == float("inf")

@@ -114,6 +114,8 @@ def _usable(
         raise click.UsageError("--output is missing: where is the trained network to go?")
     _writable("--output", output)
     _writable("--checkpoint", checkpoint)
+    if output and checkpoint and Path(output).resolve() == Path(checkpoint).resolve():
+        raise click.UsageError("--output and --checkpoint must be two files")
 
 
 def _writable(option: str, path: str | None) -> None:

@@ -53,6 +53,15 @@ class Checkpoint:
         np.savez(buffer, **{_ABOUT: np.frombuffer(text, np.uint8), **self.arrays})  # type: ignore[arg-type]
         files.write(path, [buffer.getbuffer()])
 
+    @staticmethod
+    def stands(path: Path) -> bool:
+        """Whether there is a checkpoint at ``path``, as far as its directory tells."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return f"{_ABOUT}.npy" in archive.namelist()
+        except (*_DAMAGED, OSError):
+            return False
+
     @classmethod
     def load(cls, path: Path) -> Checkpoint:
         """Reads a checkpoint. Raises ``ReadError`` for what is none."""

@@ -18,7 +18,7 @@ import numpy as np
 from ..coreml import wire, write
 from ..coreml.model import Model
 from ..coreml.read import Document, Source, read
-from ..errors import CheckError, InputError, PippinError, RunError
+from ..errors import CheckError, InputError, PippinError, RunError, WriteError
 from . import data as sources
 from . import watch
 from .checkpoint import Checkpoint
@@ -34,6 +34,9 @@ log = logging.getLogger("pippin")
 
 ALLOWED = {"update-path", "update-loss-input"}
 """Rules of devices that training here does without: more layers have derivatives than on a device."""
+
+KEPT = 16
+"""Shapes of samples whose graphs are kept."""
 
 
 @dataclass
@@ -171,6 +174,7 @@ class Trainer:
         self.problem: Problem | None = None
         self.state: State | None = None
         self.steps: dict[tuple[int, bool], Step] = {}
+        self.known: dict[tuple[tuple[int, ...], ...], tuple[Problem, dict[tuple[int, bool], Step]]] = {}
         self.history: list[dict[str, Any]] = []
         self.warnings: list[str] = []
         self.epoch = self.batch = self.step = 0
@@ -184,8 +188,13 @@ class Trainer:
     def keep(self, path: Path, every: float, resume: bool) -> None:
         """Keeps a checkpoint at ``path``; with ``resume`` goes on from it."""
         self.path, self.every = path, every
+        if not path.parent.is_dir() or path.is_dir():
+            what = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+            raise WriteError(f"the checkpoint cannot be written: {what}", where=str(path))
         if resume and path.exists():
             self.resumed = Checkpoint.load(path)
+        elif path.is_file() and not Checkpoint.stands(path):
+            raise InputError("is there already and is no checkpoint, so it is not overwritten", where=str(path))
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
@@ -333,11 +342,18 @@ class Trainer:
         return step, feeds
 
     def adopt(self, shapes: list[tuple[int, ...]]) -> Problem:
-        """Makes graphs for samples of these shapes; weights and slots are kept."""
-        kept = self.arrays()
-        self.problem = Problem(self.model, self.settings, shapes, self.options["threads"])
-        self.steps.clear()
-        self.state = State(kept) if kept else State.of(self.problem)
+        """Turns to graphs for samples of these shapes; weights and slots are the same ones.
+
+        Samples of several shapes come in turns, so the graphs of the last few shapes are kept.
+        """
+        key = tuple(shapes)
+        self.problem, self.steps = self.known.pop(key, None) or (
+            Problem(self.model, self.settings, shapes, self.options["threads"]), {}
+        )  # fmt: skip
+        self.known[key] = self.problem, self.steps
+        if len(self.known) > KEPT:
+            del self.known[next(iter(self.known))]
+        self.state = self.state or State.of(self.problem)
         if self.watch is None:
             self.watch = watch.Watch(self.problem.parameters)
         if self.resumed is not None:
