@@ -65,6 +65,24 @@ def test_layers_read_rounded_values(kind: Any, form: str, tmp_path: Path) -> Non
     assert not np.allclose(found.values["y"].reshape(-1), np.square(weights @ x), rtol=EPSILON[kind] / 8)
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_blobs_are_those_of_the_precision(kind: Any) -> None:
+    weights = normal(8, 16)
+    layers = [
+        ("innerProduct", {"inputChannels": 16, "outputChannels": 8, "weights": weights}, ["x"], ["a"]),
+        ("unary", {"type": "POWER", "alpha": 2}, ["a"], ["y"]),
+    ]
+    made = network(layers, {"x": [16]}, ["y"], exact=False).SerializeToString()
+    model, x = pippin.load(made, precision=kind), normal(16)
+    blobs = model.blobs({"x": x})
+    np.testing.assert_array_equal(blobs["y"].reshape(-1), model.predict({"x": x})["y"].reshape(-1))
+    for name in ("x", "a", "y"):
+        assert is_exact(blobs[name], kind), name
+    assert not is_exact(pippin.load(made).blobs({"x": x})["a"], kind)
+    first = rounded(rounded(weights, kind) @ rounded(x, kind), kind)
+    np.testing.assert_allclose(blobs["a"].reshape(-1), first, rtol=EPSILON[kind])
+
+
 def test_overflow_and_underflow_are_told_by_layer() -> None:
     layers = [
         ("activation", {"linear": {"alpha": 1000}}, ["x"], ["big"]),

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from . import preprocess
+from . import narrow, preprocess
 from .draws import Draw
 from .features import ImageInput
 from .lower import Finish, Lowerer, lower
 from .lowering import Blob, Context
 from .read import Document
+from .weights import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,10 +28,11 @@ def lowered(
     draws: list[Draw] | None = None,
     outputs: Iterable[str] | None = None,
     finish: Finish | None = None,
+    weights: Weights | None = None,
 ) -> tuple[Context, Lowerer]:
     """The network of ``model`` lowered for input blobs of ``shapes``, preprocessing included; nothing is an output yet.
 
-    ``draws``, ``outputs`` and ``finish`` are those of ``lower``.
+    ``draws``, ``outputs`` and ``finish`` are those of ``lower``; ``weights`` stand for those of the model.
     """
     entries = preprocess.steps(model.document.network, model.inputs)
 
@@ -41,7 +43,7 @@ def lowered(
 
     return lower(
         model.document.network,
-        model.weights,
+        weights or model.weights,
         dict(zip(model.inputs, shapes, strict=True)),
         rank5=model.legacy,
         custom=model.custom_layers,
@@ -58,12 +60,20 @@ def blobs(
     """The blobs called ``names`` (default: all, in the order of the layers) for inputs as ``predict`` takes them.
 
     Arrays of true rank, [S,B,C,H,W] in legacy networks; an input is what the first layer sees, after preprocessing.
-    A name that several layers write stands for what the last one wrote; see ``distinct``.
+    A name that several layers write stands for what the last one wrote; see ``distinct``. A model that was loaded with
+    a ``precision`` shows its blobs rounded, as the layers read them.
     Raises ``InputError`` with near names for a name that is none.
     """
     feeds = model.feeds(data)
     draws: list[Draw] = []
-    g, lowerer = lowered(model, [array.shape for array in feeds.values()], draws=draws)
+    kind = model.precision
+    g, lowerer = lowered(
+        model,
+        [array.shape for array in feeds.values()],
+        draws=draws,
+        finish=narrow.finish(kind) if kind else None,
+        weights=narrow.NarrowWeights(model.document.views, kind) if kind else None,
+    )
     wanted = list(lowerer.blobs) if names is None else list(names)
     for name in wanted:
         if name not in lowerer.blobs:

@@ -122,7 +122,7 @@ class Model(Described):
         from . import narrow
 
         self._document = document
-        self._precision = narrow.precision(precision)
+        self.precision = narrow.precision(precision)
         custom.checked(custom_layers)
         self._options = Options(device, limits.threads(threads), precision, custom_layers, limits.memory(max_memory))
         self._network = document.network
@@ -396,7 +396,7 @@ class Model(Described):
         from ..graph import passes
 
         draws: list[Draw] = []
-        g, outputs, lowerer = self._lower(shapes, True, draws, self._precision)
+        g, outputs, lowerer = self._lower(shapes, True, draws, self.precision)
         if shapes and shapes[0] and shapes[0][0] == "batch" and not batch.fits([v for _, v in outputs], "batch"):
             raise UnsupportedError("an output has no batch axis of its own")
         decode: list[Callable[[Any], Any]] = []
