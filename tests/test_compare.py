@@ -260,19 +260,19 @@ def test_quantised_weights_against_an_onnx(tmp_path: Path) -> None:
 def test_rounding_is_told_from_a_wrong_layer(kind: Any) -> None:
     model = load(unet())
     data = samples.sample(model)
-    rounded = compare(model, None, data, kind=kind)
+    rounded = compare(model, None, data, precision=kind)
     assert depart(rounded)[1] == kind
     # recorded answers of a device that computes so, all blobs or the answer alone
     values = dict(rounded.narrow.values)
     values.pop("image")
-    found = compare(model, values, data, kind=kind)
+    found = compare(model, values, data, precision=kind)
     assert depart(found)[1] == kind
-    found = compare(model, {"y": values["y"]}, data, kind=kind)
+    found = compare(model, {"y": values["y"]}, data, precision=kind)
     assert not found.ok
     assert found.explained == {"y": True}
     wrong = values["y"].copy()
     wrong.reshape(-1)[0] += 0.2
-    assert compare(model, {"y": wrong}, data, kind=kind).explained == {"y": False}
+    assert compare(model, {"y": wrong}, data, precision=kind).explained == {"y": False}
 
 
 def test_layout(tmp_path: Path) -> None:

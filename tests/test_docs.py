@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guides").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guides").glob("*.md")), ROOT / "docs/reference/python.md"]
 BLOCK = re.compile(r"```(sh|python|text)\n(.*?)```", re.S)
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 SET_UP = ("pip install", "python3 dev.py test", "python3 dev.py lint")

@@ -22,8 +22,10 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
+    from .analysis.compare import compare
     from .analysis.convert import to_onnx
     from .analysis.nnrt import to_nnrt
+    from .analysis.profile import profile
     from .coreml.check import check
     from .coreml.custom import custom_layer
     from .coreml.edit import edit
@@ -49,10 +51,12 @@ __all__ = [
     "WriteError",
     "__version__",
     "check",
+    "compare",
     "custom_layer",
     "devices",
     "edit",
     "load",
+    "profile",
     "to_nnrt",
     "to_onnx",
     "train",
@@ -63,26 +67,30 @@ _LAZY = {
     "Model": "coreml.model",
     "OnnxModel": "onnx_model",
     "check": "coreml.check",
+    "compare": "analysis.compare",
     "custom_layer": "coreml.custom",
     "edit": "coreml.edit",
     "devices": "nnrt.device",
     "load": "loading",
+    "profile": "analysis.profile",
     "to_nnrt": "analysis.nnrt",
     "to_onnx": "analysis.convert",
     "train": "training.trainer",
 }
 
 
-def __getattr__(name: str) -> Any:
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module 'pippin' has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # a type checker that saw it would take every name for one of ours
 
-    value = getattr(importlib.import_module(f".{module}", __name__), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        module = _LAZY.get(name)
+        if module is None:
+            raise AttributeError(f"module 'pippin' has no attribute {name!r}")
+        import importlib
+
+        value = getattr(importlib.import_module(f".{module}", __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "errors"])

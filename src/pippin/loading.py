@@ -78,6 +78,14 @@ def load(
     )
 
 
+def loaded(source: Source | AnyModel) -> AnyModel:
+    """A model as it is, anything else loaded."""
+    from .coreml.model import Model
+    from .onnx_model import OnnxModel
+
+    return source if isinstance(source, Model | OnnxModel) else load(source)
+
+
 def _only_threads(options: Mapping[str, Any]) -> None:
     asked = [name for name, value in options.items() if value not in (None, False, "cpu", "float32") and value != {}]
     if asked:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from .coreml.features import Feature, Flexibility, ImageInput, items, to_picture
 from .errors import InputError, PippinError, ReadError, UnsupportedError
@@ -156,7 +156,13 @@ class OnnxModel:
 
     # -- predict -------------------------------------------------------------------------------------------------------
 
-    def predict(self, data: Any, timeout: float | None = None) -> Any:
+    @overload
+    def predict(self, data: Mapping[str, Any], timeout: float | None = None) -> dict[str, Any]: ...
+    @overload
+    def predict(self, data: Sequence[Mapping[str, Any]], timeout: float | None = None) -> list[dict[str, Any]]: ...
+    def predict(
+        self, data: Mapping[str, Any] | Sequence[Mapping[str, Any]], timeout: float | None = None
+    ) -> dict[str, Any] | list[dict[str, Any]]:
         """Runs the model on named inputs; answers a dict by output name, or a list of dicts for a list, one by one.
 
         Raises ``InputError``, ``RunError`` or ``errors.TimeoutError``.

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..coreml import inner
 from ..errors import InputError, PippinError
 from ..graph.rounding import EPSILON, Precision, is_exact
+from ..loading import loaded
 from ..onnx_model import OnnxModel
-from . import causes, matching, precision, samples, traces, unseen
+from . import causes, matching, samples, traces, unseen
 from .causes import Cause
 from .difference import TOLERANCE, Difference, allowed, difference
 from .matching import Pair
-from .precision import Narrow
+from .precision import Narrow, explains, narrow
 from .traces import Trace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..coreml.features import Feature
+    from ..coreml.read import Source
     from ..loading import AnyModel
 
 SCHEMA = 1
@@ -111,32 +113,35 @@ class Comparison:
 
 
 def compare(
-    a: AnyModel,
-    b: AnyModel | Mapping[str, Any] | Literal["reference"] | None,
+    a: AnyModel | Source,
+    b: AnyModel | Source | Mapping[str, Any] | None,
     data: Mapping[str, Any] | None = None,
     *,
     tolerance: float = TOLERANCE,
     seed: int = 0,
-    kind: Precision | None = None,
+    precision: Precision | None = None,
     weights_only: bool = False,
     blobs: bool = True,
     name: str = "",
 ) -> Comparison:
     """Compares ``a`` with ``b``, which is the one to go by: another model, "reference", or recorded arrays by name.
 
+    Models may be paths, which are loaded.
     ``data``: inputs as ``a`` takes them; what is left out is taken from the recorded arrays if they have it, else made
-    up from ``seed``. ``kind`` also runs ``a`` with every blob and weight rounded to that type (``weights_only``: the
-    weights alone); with ``b`` None that run is what
-    ``a`` is compared with. ``blobs``: also what lies between. ``name`` is what to call recorded arrays.
+    up from ``seed``. ``precision`` also runs ``a`` with every blob and weight rounded to that type (``weights_only``:
+    the weights alone); with ``b`` None that run is what ``a`` is compared with. ``blobs``: also what lies between.
+    ``name`` is what to call recorded arrays.
 
     Allowed are ``tolerance`` + ``tolerance`` · |b| for outputs; for blobs ten times that share of the largest value.
     """
+    a = loaded(a)
     a = a if isinstance(a, OnnxModel) else inner.distinct(a)
+    b = b if b is None or b == REFERENCE or isinstance(b, Mapping) else loaded(b)
     given = _inputs(a, b, data, seed)
     first = traces.run(a, given)
     result = Comparison(first.what, name, allowed(tolerance))
-    if kind is not None:
-        result.narrow = precision.narrow(a, given, kind, first, weights_only=weights_only)
+    if precision is not None:
+        result.narrow = narrow(a, given, precision, first, weights_only=weights_only)
     second, other, other_data = _second(a, b, given, result, name)
     result.b = second.what
     pairs = matching.match(first, second)
@@ -151,7 +156,7 @@ def compare(
             _depart(result, (a, given, first), (other, other_data, second))
     if result.narrow is not None and b is not None:
         for entry in result.outputs:
-            verdict = precision.explains(entry, result.narrow.outputs.get(entry.name), tolerance)
+            verdict = explains(entry, result.narrow.outputs.get(entry.name), tolerance)
             if verdict is not None:
                 result.explained[entry.name] = verdict
     return result

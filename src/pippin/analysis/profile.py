@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UnsupportedError
 from ..graph import flops
 from ..graph.ir import Graph, Node
+from ..loading import loaded
 from ..onnx_model import OnnxModel
 from . import measure, samples, work
 from .work import Layer
 
 if TYPE_CHECKING:
+    from ..coreml.read import Source
     from ..loading import AnyModel
 
 SCHEMA = 1
@@ -101,13 +103,19 @@ class Profile:
 
 
 def profile(
-    model: AnyModel, data: Mapping[str, Any] | None = None, *, runs: int = RUNS, seed: int = 0, fresh: bool = True
+    model: AnyModel | Source,
+    data: Mapping[str, Any] | None = None,
+    *,
+    runs: int = RUNS,
+    seed: int = 0,
+    fresh: bool = True,
 ) -> Profile:
-    """Profiles ``model`` on ``data`` (made up from ``seed`` if there is none), over ``runs`` runs.
+    """Profiles ``model``, a model or a path, on ``data`` (made up from ``seed`` if there is none), over ``runs`` runs.
 
     ``fresh``: also measure loading and memory in a new process, where the model came from a file.
     Raises ``UnsupportedError`` for networks with Python functions, which run between sessions of the engine.
     """
+    model = loaded(model)
     data = dict(data) if data is not None else samples.sample(model, seed)
     plain, fast, feeds = _graphs(model, data)
     layers = work.layers(model, plain)

@@ -73,7 +73,7 @@ def command(
     if weights_only and precision is None:
         raise click.UsageError("--weights-only belongs to --precision")
     found = compare.compare(
-        net, second, data, tolerance=tolerance, seed=seed, kind=precision, weights_only=weights_only,
+        net, second, data, tolerance=tolerance, seed=seed, precision=precision, weights_only=weights_only,
         blobs=not outputs_only, name=name,
     )  # fmt: skip
     if as_json:

@@ -88,7 +88,8 @@ class Feature:
     def __str__(self) -> str:
         if self.kind == "image":
             assert self.size is not None
-            text = f"image {self.size[0]}x{self.size[1]} {self.color}"
+            anything = self.flexible is not None and self.size == (1, 1)  # no size is usual
+            text = f"image {self.color}" if anything else f"image {self.size[0]}x{self.size[1]} {self.color}"
         elif self.kind == "multiarray":
             text = f"{self.dtype} array {list(self.shape or ())}"
         elif self.kind == "dictionary":

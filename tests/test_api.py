@@ -1,0 +1,50 @@
+"""What ``import pippin`` offers is what its page says, and what type checkers see."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import pippin
+from pippin.analysis.compare import compare
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+NAMES = [name for name in pippin.__all__ if name != "__version__"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_has_every_name_and_argument(name: str) -> None:
+    value = getattr(pippin, name)
+    if inspect.isfunction(value):
+        (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}(")]
+        written = row.split("`")[1].partition("(")[2].rstrip(")").replace("*, ", "").split(", ")
+        assert sorted(filter(None, written)) == sorted(inspect.signature(value).parameters)
+    else:
+        assert f"`{name}`" in PAGE
+
+
+def test_type_checkers_see_the_same_names_and_no_others() -> None:
+    """A ``__getattr__`` that they see would make ``pippin.anything`` right."""
+    tree = ast.parse(Path(pippin.__file__).read_text(encoding="utf-8"))
+    assert "__getattr__" not in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    seen = {alias.name: entry.module for entry in ast.walk(blocks[0]) if isinstance(entry, ast.ImportFrom)
+            for alias in entry.names}  # fmt: skip
+    assert seen == pippin._LAZY
+    assert set(dir(pippin)) == {*pippin.__all__, "errors"}
+    with pytest.raises(AttributeError, match="has no attribute 'anything'"):
+        _ = pippin.anything  # type: ignore[attr-defined]
+
+
+def test_compare_and_profile_take_paths() -> None:
+    digits, other = str(ROOT / "examples/digits.mlmodel"), ROOT / "examples/digits-4bit.mlmodel"
+    assert pippin.compare is compare
+    assert pippin.compare(digits, "reference").ok
+    found = pippin.compare(digits, other, precision="float16")
+    assert not found.ok
+    assert found.narrow is not None
+    assert pippin.profile(other, runs=1, fresh=False).rows
