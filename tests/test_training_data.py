@@ -225,6 +225,20 @@ def test_gradients_are_checked_on_resized_pictures() -> None:
     assert losses(sorter(), fits, resize="crop") == losses(sorter(), fits)
 
 
+def test_targets_in_another_order_of_axes_are_refused() -> None:
+    """As many numbers are not enough: those of a picture as [H,W,C] are not those of [C,H,W]."""
+    layers = [("innerProduct", dense(np.zeros((3, 2)), np.zeros(3)), ["x"], ["a"])]
+    layers += [("upsample", {"scalingFactor": [2, 4]}, ["a"], ["y"])]
+    source = updatable(network(layers, {"x": [2]}, ["y"], exact=False), shape=[3, 2, 4]).SerializeToString()
+    target = np.arange(7 * 24.0).reshape(7, 3, 2, 4)
+    loss = float(np.mean(target**2))
+    for same in (target, target.reshape(7, 24), target.reshape(7, 1, 3, 2, 4), target.reshape(7, 3, 2, 1, 4)):
+        assert losses(source, {"x": X, "t": same}, epochs=1, learning_rate=1e-9) == [pytest.approx(loss, rel=1e-5)]
+    for other in (target.transpose(0, 2, 3, 1), target.reshape(7, 6, 4)):
+        with pytest.raises(InputError, match="target 't': the target must hold 24 numbers a sample, like 'y'"):
+            train(source, {"x": X, "t": other})
+
+
 def test_text_by_the_name_of_the_target_is_not_guessed() -> None:
     """In a table all is text: "1" may be the label 1, which is class 0, or class 1, which an array's 1 is."""
     model = classifier((1, 2, 3))

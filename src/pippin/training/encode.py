@@ -163,7 +163,9 @@ class Encoder:
                 values = values.astype(np.float32)
         except (TypeError, ValueError):
             raise InputError("the target must be numbers, as many for each sample", where=f"target {name!r}") from None
-        if values.size != len(values) * math.prod(shape):
+        # axes of 1 are a matter of taste, and text has a row of numbers; other axes must be the same ones
+        axes, wanted = ([size for size in sizes if size != 1] for sizes in (values.shape[1:], shape))
+        if values.size != len(values) * math.prod(shape) or (len(axes) > 1 and axes != wanted):
             raise InputError(
                 f"the target must hold {math.prod(shape):,} numbers a sample, like {self.settings.input!r}"
                 f" {list(shape)}, got {list(values.shape[1:])}",

@@ -347,20 +347,22 @@ class Trainer:
         Samples of several shapes come in turns, so the graphs of the last few shapes are kept.
         """
         key = tuple(shapes)
-        self.problem, self.steps = self.known.pop(key, None) or (
-            Problem(self.model, self.settings, shapes, self.options["threads"]), {}
-        )  # fmt: skip
-        self.known[key] = self.problem, self.steps
+        found = self.known.pop(key, None)
+        if found is None:
+            found = Problem(self.model, self.settings, shapes, self.options["threads"]), {}
+        self.known[key] = found
         if len(self.known) > KEPT:
             del self.known[next(iter(self.known))]
-        self.state = self.state or State.of(self.problem)
+        problem, self.steps = found
+        self.problem = problem
+        self.state = self.state or State.of(problem)
         if self.watch is None:
-            self.watch = watch.Watch(self.problem.parameters)
+            self.watch = watch.Watch(problem.parameters)
         if self.resumed is not None:
             self.resumed.check(self.settings.as_json(), self.hash, self.state.arrays(), self.place)
             self.state = State(self.resumed.arrays)
             self.resumed = None
-        return self.problem
+        return problem
 
     watch: watch.Watch | None = None
 
