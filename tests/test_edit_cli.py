@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 import pippin
-from make import network, picture_network
+from make import classifier, network, picture_network
 from pippin.cli import cli
 from pippin.cli.edits import EDITS
 from test_edit_names import pipeline
@@ -184,3 +185,54 @@ def test_labels_of_a_file(tmp_path: Path) -> None:
     assert run(DIGITS, "--set-labels", tmp_path / "labels.txt", "-o", target).exit_code == 0
     assert pippin.load(target).predict({"image": SEVEN})["digit"] == 70
     assert run(target, "--set-flexible", "image=16x16|16x16", "--dry-run").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "wanted"),
+    [
+        ("ab", "\ufeffcat\ndog\n", ["cat", "dog"]),
+        ("ab", "7\n-9\n", [7, -9]),
+        ("ab", "007\n9\n", ["007", "9"]),
+        ("ab", "\u0663\n9\n", ["\u0663", "9"]),
+        ("01", "7\n9\n", ["7", "9"]),
+        ([0, 1], "7\n9\n", [7, 9]),
+        ([0, 1], "cat\n9\n", ["cat", "9"]),
+    ],
+)
+def test_labels_in_a_file(tmp_path: Path, before: Any, given: str, wanted: Any) -> None:
+    model, labels = tmp_path / "in.mlmodel", tmp_path / "labels.txt"
+    model.write_bytes(classifier(list(before)).SerializeToString())
+    labels.write_bytes(given.encode())
+    done = run(model, "--set-labels", labels, "-o", model)
+    assert done.exit_code == 0, done.output
+    assert pippin.load(model).labels == wanted
+
+
+def test_names_with_spaces(tmp_path: Path) -> None:
+    model = picture_network([("activation", {"linear": {"alpha": 1}}, ["my  image"], ["the y"])], output="the y")
+    model.description.input[0].name = "my  image"
+    path = tmp_path / "net.mlmodel"
+    path.write_bytes(model.SerializeToString())
+    for words in (
+        ("--set-preprocessing", "my  image  scale=1/255 bias=-1"),
+        ("--output-image", "the y"),
+        ("--input-array", "my  image preprocessing=drop"),
+    ):
+        done = run(path, *words, "-o", path)
+        assert done.exit_code == 0, done.output
+    assert pippin.load(path).inputs["my  image"].kind == "multiarray"
+
+
+@pytest.mark.parametrize("given", ["scale=nan", "scale=1e39", "bias=inf", "mean=0 std=1e-40", "mean=nan", "std=nan"])
+def test_preprocessing_that_float32_does_not_hold(given: str) -> None:
+    done = run(DIGITS, "--set-preprocessing", f"image {given}", "--dry-run")
+    assert done.exit_code == 1
+    assert isinstance(done.exception, pippin.InputError)
+    assert "numbers that float32 can hold" in str(done.exception)
+
+
+def test_a_default_that_float32_does_not_hold() -> None:
+    model = network([("addBroadcastable", {}, ["x", "z"], ["y"])], {"x": [3], "z": [3]}, ["y"]).SerializeToString()
+    for value in (float("nan"), float("-inf"), 1e39):
+        with pytest.raises(pippin.InputError, match="default values must be numbers that float32 can hold"):
+            pippin.edit(model).set_optional("z", default=value)

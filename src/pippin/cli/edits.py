@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,17 +44,22 @@ def _pair(value: str) -> tuple[str, str]:
 
 
 def _options(value: str, **types: Callable[[str], Any]) -> tuple[str, dict[str, Any]]:
-    """``NAME key=value key=value`` as the name and the options."""
+    """``NAME key=value key=value`` as the name, which may have spaces in it, and the options."""
     words = value.split()
     if not words:
         raise _Words("it is empty")
     found: dict[str, Any] = {}
-    for word in words[1:]:
-        key, separator, text = word.partition("=")
-        if not separator or key not in types:
-            raise _Words(f"{word!r} is none of {', '.join(f'{known}=…' for known in types)}")
+    while len(words) > 1 and "=" in words[-1]:
+        key, _, text = words.pop().partition("=")
+        if key not in types:
+            raise _Words(f"'{key}={text}' is none of {', '.join(f'{known}=…' for known in types)}")
         found[key] = types[key](text)
-    return words[0], found
+    name = value.strip()
+    if found:
+        name = re.split(rf"\s(?:{'|'.join(types)})=", name, maxsplit=1)[0].rstrip()
+    if len(words) != len(name.split()):
+        raise _Words(f"{words[-1]!r} is none of {', '.join(f'{known}=…' for known in types)}")
+    return name, found
 
 
 def _number(text: str) -> float:
@@ -141,10 +147,12 @@ def _set_metadata(editor: Editor, value: str) -> None:
 
 
 def _set_labels(editor: Editor, value: str) -> None:
+    from ..coreml.edit.metadata import labels_of
+
     path = Path(value)
     if path.exists():
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise click.UsageError(f"{value} cannot be read: {error}") from None
         labels = [line.strip() for line in lines if line.strip()]
@@ -152,8 +160,14 @@ def _set_labels(editor: Editor, value: str) -> None:
         labels = _names(value)
         if len(labels) < 2:
             raise _Words("there is no such file")
-    whole = [label.removeprefix("-").isdecimal() for label in labels]
-    editor.set_labels([int(label) for label in labels] if all(whole) else labels)
+    # "007" is a text; so are numbers where the labels are texts of numbers now
+    before = labels_of(editor.document) if editor.document.type == "neuralNetworkClassifier" else []
+    whole = all(map(_is_whole, labels)) and not (before and all(map(_is_whole, before)))
+    editor.set_labels([int(label) for label in labels] if whole else labels)
+
+
+def _is_whole(label: str | int) -> bool:
+    return isinstance(label, str) and re.fullmatch("0|-?[1-9][0-9]*", label) is not None
 
 
 def _cut(editor: Editor, value: str) -> None:

@@ -386,6 +386,7 @@ def _set_default(array: Any, value: float) -> None:
     array.ClearField("floatDefaultValue")
     array.ClearField("doubleDefaultValue")
     kind = ARRAY_DTYPES.get(array.dataType, "float32")
+    preprocessing.representable([value], "default values")
     if kind == "float64":
         array.doubleDefaultValue = value
     elif kind.startswith("float"):

@@ -19,6 +19,8 @@ from .names import redirect
 from .step import Step, feature_of, network_of
 
 Numbers = float | Sequence[float]
+LARGEST = 3.4028234663852886e38
+"""The largest number of float32."""
 SUFFIX = "preprocess"
 """The layer that this module puts behind an input is called after the input and this."""
 
@@ -54,7 +56,15 @@ def channels(entry: Feature, values: Numbers, what: str) -> list[float]:
         return listed * wanted
     if len(listed) != wanted:
         raise InputError(f"{what} must hold 1 number{'' if wanted == 1 else ' or 3'}, got {len(listed)}")
-    return listed[::-1] if entry.color == "BGR" else listed
+    return representable(listed[::-1] if entry.color == "BGR" else listed, what)
+
+
+def representable(values: list[float], what: str) -> list[float]:
+    """``values``, if float32 can hold them. Raises ``InputError`` for those that are infinite or no numbers there."""
+    for value in values:
+        if not abs(value) <= LARGEST:
+            raise InputError(f"{what} must be numbers that float32 can hold, got {value:g}")
+    return values
 
 
 def set_preprocessing(
@@ -88,6 +98,7 @@ def set_preprocessing(
             raise InputError("unit and std must not be zero")
         first = 1.0 / unit
         factors, offsets = [1.0 / s for s in stds], [-m / s for m, s in zip(means, stds, strict=True)]
+    representable([first, *factors, *(first * factor for factor in factors), *offsets], "scale and bias")
     layers: list[str] = []
     if len(set(factors)) == 1:
         _scaler(document, name, entry, first * factors[0], offsets)
