@@ -107,6 +107,9 @@ CASES: dict[str, Make] = {
     "AveragePool, padding counts": lambda g: g.AveragePool(
         image(g), kernel_shape=[3, 3], pads=[1, 0, 2, 1], count_include_pad=1
     ),
+    "LpPool": lambda g: g.LpPool(image(g), kernel_shape=[3, 2], pads=[1, 0, 2, 1], strides=[2, 1], p=2),
+    "LpPool of a sequence": lambda g: g.LpPool(vector(g, 2, 3, 9), kernel_shape=[3], p=2),
+    "GlobalLpPool": lambda g: g.GlobalLpPool(image(g), p=2),
     "GlobalAveragePool": lambda g: g.GlobalAveragePool(image(g)),
     "GlobalMaxPool, sizes not known": lambda g: g.GlobalMaxPool(image(g, dims=(1, 3, "h", "w"))),
     "GlobalAveragePool of a sequence": lambda g: g.GlobalAveragePool(vector(g, 2, 3, 9)),
@@ -132,6 +135,8 @@ CASES: dict[str, Make] = {
     "Pad": lambda g: g.Pad(image(g), [0, 1, 2, 0, 0, 0, 1, 3], 0.5),
     "Pad, reflect": lambda g: g.Pad(image(g), [0, 0, 2, 1, 0, 0, 1, 3], mode="reflect"),
     "Pad, edge": lambda g: g.Pad(vector(g), [0, 1, 1, 0], mode="edge"),
+    "Pad, a wide edge": lambda g: g.Pad(image(g), [0, 0, 3, 7, 0, 0, 0, 12], mode="edge"),
+    "Pad, a wide edge of any axis": lambda g: g.Pad(vector(g), [2, 5, 0, 1], mode="edge"),
     "Pad, axes": lambda g: g.Pad(image(g), [2, 1], None, [2], mode="constant"),
     "Add": lambda g: g.Add(image(g), weights(g, 3, 1, 1)),
     "Add, a scalar": lambda g: g.Add(image(g), 2.0),
@@ -280,7 +285,7 @@ MISSING: dict[str, tuple[Make, str]] = {
     "three spatial dims": (lambda g: g.Conv(vector(g, 1, 2, 4, 4, 4), weights(g, 3, 2, 2, 2, 2)), "2 spatial dims"),
     "pads below 0": (lambda g: g.Pad(vector(g), [0, -1, 0, 0]), "below 0"),
     "wrap": (lambda g: g.Pad(vector(g), [0, 1, 0, 0], mode="wrap"), "wrap"),
-    "wide edge": (lambda g: g.Pad(vector(g), [0, 2, 0, 0], mode="edge"), "edge"),
+    "a norm of another order": (lambda g: g.LpPool(image(g), kernel_shape=[2, 2], p=3), "order 3"),
     "dilated pooling": (lambda g: g.MaxPool(image(g), kernel_shape=[2, 2], dilations=[2, 2]), "dilated"),
     "an even window": (lambda g: g.LRN(image(g), size=2), "middle"),
     "peepholes": (

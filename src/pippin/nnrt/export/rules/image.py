@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import UnsupportedError
 from ... import attributes as a
-from ...enums import CoordinateTransformMode, NearestMode, PadMode, ResizeMethod, RoundMode
+from ...enums import CoordinateTransformMode, NearestMode, PadMode, ReduceMode, ResizeMethod, RoundMode
 from ..converter import LAST, Converter, known
 from ..registry import rule
 
@@ -164,6 +164,32 @@ def pool(c: Converter, n: Node) -> None:
     settle(c, value, y, line)
 
 
+@rule("LpPool", "GlobalLpPool")
+def norm_pool(c: Converter, n: Node) -> None:
+    """√(k · AvgPoolFusion(x²)) for windows of k pixels; of the whole image, √ReduceFusion(x²)."""
+    x, value = n.inputs[0], n.outputs[0]
+    assert x is not None
+    if n.attributes.get("p", 2) != 2:
+        raise UnsupportedError(f"a norm of order {n.attributes['p']} cannot be said")
+    image, line = plane(c, x)
+    squares = c.b.Square(image)
+    if n.op == "GlobalLpPool":
+        sums = c.b.ReduceFusion(squares, c.b.constant([1, 2], "int32"), mode=ReduceMode.SUM, keepDims=True)
+        return settle(c, value, c.node(a.Sqrt(), sums, like=value), line)
+    kernel, stride = pair(n.attributes["kernel_shape"], line), pair(n.attributes.get("strides"), line)
+    if any(d != 1 for d in n.attributes.get("dilations") or ()):
+        raise UnsupportedError("a pooling window cannot be dilated")
+    pads = padding(n, x, kernel, stride, [1, 1], line)
+    if n.attributes.get("ceil_mode") or pads["padMode"] == PadMode.SAME:
+        raise UnsupportedError("a norm must round down and say its pads")
+    top, bottom, left, right = pads["pads"]
+    if any(pads["pads"]):  # zeros add nothing, but a mean would leave them out
+        squares = c.b.PadFusion(squares, [[0, 0], [top, bottom], [left, right], [0, 0]])
+    means = c.b.AvgPoolFusion(squares, kernelSize=kernel, strides=stride, pad=[0, 0, 0, 0], padMode=PadMode.PAD)
+    sums = c.b.MulFusion(means, c.b.constant([float(kernel[0] * kernel[1])], "float32"))
+    return settle(c, value, c.node(a.Sqrt(), sums, like=value), line)
+
+
 @rule("GlobalAveragePool", "GlobalMaxPool")
 def global_pool(c: Converter, n: Node) -> None:
     """A pooling whose window is the image; ReduceFusion where its size is not known."""
@@ -262,7 +288,7 @@ def blocks(c: Converter, n: Node) -> None:
 
 @rule("Pad")
 def pad(c: Converter, n: Node) -> None:
-    """PadFusion; the edge as SYMMETRIC where one cell is added at most."""
+    """PadFusion; the edge as SYMMETRIC, as often as it takes: each doubles the cells that are equal at least."""
     x, value = n.inputs[0], n.outputs[0]
     assert x is not None
     amounts = c.read(n, 1, "pads")
@@ -277,7 +303,7 @@ def pad(c: Converter, n: Node) -> None:
     mode = _text(n, "mode", "constant")
     if min(map(min, rows)) < 0:
         raise UnsupportedError("pads below 0 cannot be said")
-    if mode == "wrap" or (mode == "edge" and max(map(max, rows)) > 1):
+    if mode == "wrap":
         raise UnsupportedError(f"a border of mode {mode!r} cannot be said")
     fill = c.read(n, 2, "value")
     number = float(fill.reshape(-1)[0]) if fill is not None else 0.0
@@ -286,5 +312,11 @@ def pad(c: Converter, n: Node) -> None:
         rows = [rows[axis] for axis in LAST]
     struct = a.PadFusion([], {"constant": 0, "reflect": 1, "edge": 2}[mode], number)
     operand = c.last(x) if last else c.plain(x)
+    equal = [[1, 1] for _ in rows]
+    while mode == "edge" and any(rows[i][k] > equal[i][k] for i in range(len(rows)) for k in (0, 1)):
+        step = [[min(rows[i][k], equal[i][k]) for k in (0, 1)] for i in range(len(rows))]
+        operand = c.b.PadFusion(operand, step, paddingMode=2)
+        rows = [[rows[i][k] - step[i][k] for k in (0, 1)] for i in range(len(rows))]
+        equal = [[equal[i][k] + step[i][k] for k in (0, 1)] for i in range(len(rows))]
     y = c.node(struct, operand, c.b.constant(rows, "int32"), like=value)
     c.put(value, y, last=last)
