@@ -133,6 +133,7 @@ CONVOLUTIONS = [
     conv("kernel as large as the picture", (2, 3, 6, 6), (4, 3, 6, 6)),
     conv("large kernel, steps", (1, 2, 9, 9), (2, 2, 5, 5), strides=[3, 3], dilations=[2, 2]),
     conv("same", (1, 2, 6, 5), (2, 2, 3, 2), auto_pad="SAME_LOWER", strides=[2, 2]),
+    conv("same, more at the end", (1, 2, 6, 5), (2, 2, 3, 2), auto_pad="SAME_UPPER", strides=[2, 2]),
     conv("one axis", (2, 3, 7), (4, 3, 3), strides=[2]),
     conv("three axes", (1, 2, 3, 4, 5), (2, 2, 2, 2, 3), pads=[0, 1, 1, 1, 0, 1], strides=[1, 2, 1]),
     conv("plain", (2, 3, 4, 5), (3, 4, 3, 3), op="ConvTranspose"),
