@@ -433,3 +433,16 @@ def test_marks_and_unknown_fields_of_weights_stay() -> None:
     assert after.isUpdatable
     assert b"\xc2\x3e\x03abc" in after.SerializeToString()
     assert b"\xc2\x3e\x03abc" in edit.to_bytes()
+
+
+@pytest.mark.parametrize("words", [(1, "linear"), (4, "linear"), (2, "symmetric"), (8, "symmetric")])
+@pytest.mark.filterwarnings("error")
+def test_values_whose_levels_float32_could_not_hold_are_left(words: Any) -> None:
+    weights = np.float32([[3.4e38, -3.4e38], [1.0, 2.0]])
+    params = {"inputChannels": 2, "outputChannels": 2, "weights": weights}
+    model = network([("innerProduct", params, ["x"], ["y"])], {"x": [2]}, ["y"], exact=False, version=1)
+    edit = pippin.edit(model.SerializeToString()).quantize(*words)
+    assert edit.steps[0].details["left"] == {
+        "levels times the scale would be too large for float32": ["layer 'innerProduct0' (innerProduct): weights"]
+    }
+    assert np.isfinite(edit.load().predict({"x": [0, 1]})["y"]).all()

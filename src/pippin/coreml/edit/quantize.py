@@ -20,6 +20,7 @@ from ..weights import Weights, pack_bits
 from . import kmeans
 from .insert import store
 from .names import stages
+from .preprocessing import LARGEST
 from .slots import LAYERS, Slot, slots
 from .step import Step, need_version, unknown
 
@@ -209,6 +210,8 @@ def _unfit(slot: Slot, weights: Weights, mode: Mode, bits: int) -> str:
         return "there are values that are not finite"
     if mode == "float16":
         return "values above 65504 do not fit into float16" if np.abs(values).max() >= 65520 else ""
+    if mode != "kmeans" and np.abs(values).max() > LARGEST / 4:
+        return "levels times the scale would be too large for float32"
     if slot.kind == "activation" and math.prod(slot.shape) * bits % 8:
         return "how many values there are could not be told from whole bytes"
     return ""
