@@ -2,7 +2,8 @@
 
 What a rewrite or the engine's optimiser makes of several layers shows in no row of one layer. Each seed draws a chain
 with branches, of the old kind or with N axes; what the reference refuses is drawn again. It is answered with known and
-with open sizes, in a list, and exported. ``PIPPIN_NETWORKS=FIRST:LAST`` tries other seeds.
+with open sizes, in a list, and exported; its gradient is held against differences.
+``PIPPIN_NETWORKS=FIRST:LAST`` tries other seeds.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ import pytest
 import pippin
 from make import network
 from pippin.analysis import reference
+from pippin.coreml.lower import lower
 from pippin.errors import PippinError
+from pippin.graph.gradient import prune, vjp
+from pippin.graph.write import write
+from pippin.reference.coreml.interpreter import Interpreter
+from pippin.runtime.session import Session
 
 FIRST, LAST = map(int, os.environ.get("PIPPIN_NETWORKS", "0:120").split(":"))
 LARGEST, MOST = 20_000, 1e4
@@ -300,3 +306,39 @@ def test_network(seed: int, tmp_path: Path) -> None:
             continue
         if all(np.isfinite(value).all() and value.size for value in right.values()):
             same(flexible.predict(data), right, "other sizes")
+
+
+@pytest.mark.parametrize("seed", range(FIRST, (FIRST + LAST) // 2))
+def test_gradient(seed: int) -> None:
+    """Along one random direction, by the graph and by differences of the reference in float64."""
+    net = Net(seed)
+    model, random, name = net.model(), np.random.default_rng(seed), net.outputs[0]
+    shapes = {key: value.shape if net.exact else (1, *value.shape) for key, value in net.data.items()}
+    g, lowerer = lower(
+        model.document.network, model.weights, shapes, rank5=not net.exact, trained=lambda *_: None, outputs=[name]
+    )
+    y, inputs = g.float(lowerer.blobs[name].nd(g)), list(g.graph.inputs)
+    weights = random.standard_normal(y.shape).astype(np.float32)
+    found = {
+        x.name: d for x, d in zip(inputs, vjp(g, [y], [g.constant(weights)], inputs), strict=True) if d is not None
+    }
+    for d in found.values():
+        g.output(d)
+    prune(g.graph)
+    session = Session(write(g.graph), threads=1)
+    given = {x.name: net.data[key].reshape(x.shape) for x, key in zip(inputs, shapes, strict=True)}
+    gradients = session.run({key: given[key] for key in session.inputs})
+    if not all(np.isfinite(d).all() for d in gradients):
+        pytest.skip("the draw stands at a pole")
+    ways = {key: random.standard_normal(value.shape) for key, value in net.data.items()}
+    analytic = sum(float(d.reshape(-1) @ ways[key].reshape(-1)) for key, d in zip(found, gradients, strict=True))
+
+    def loss(step: float) -> float:
+        moved = {key: x + step * ways[key] if key in found else x.astype(float) for key, x in net.data.items()}
+        data = moved if net.exact else {key: x[None, None] for key, x in moved.items()}
+        return float(Interpreter(model.document).run(data, keep=[name])[name].reshape(-1) @ weights.reshape(-1))
+
+    scale = 1e-3 + sum(float(np.abs(d).max() * np.sqrt(d.size)) for d in gradients)
+    slopes = [(loss(step) - loss(0)) / step for size in (1e-4, 1e-6, 1e-7) for step in (size, -size)]
+    sides = zip(slopes[::2], slopes[1::2], strict=True)  # between those of both sides if there is a kink
+    assert any(min(side) - 2e-3 * scale <= analytic <= max(side) + 2e-3 * scale for side in sides), slopes
