@@ -304,3 +304,9 @@ def test_indices_are_tried_too() -> None:
     layers = [("embeddingND", table, ["x"], ["e"]), ("innerProduct", dense([[0.0] * 3], [0]), ["e"], ["y"])]
     data = {"x": np.array([0, 1, 1]).reshape(3, 1, 1), "t": np.arange(3.0)}
     assert layout(exact(layers, [1, 1]), data) == "join"
+
+
+def test_a_sample_that_is_a_batch_itself_is_refused() -> None:
+    source = updatable(network([("innerProduct", dense([[1.0, 2.0]]), ["x"], ["y"])], {"x": [2]}, ["y"], exact=False))
+    with pytest.raises(InputError, match=r"a sample must have a batch axis of size 1, got \[2, 2, 1, 1\]"):
+        train(source.SerializeToString(), {"x": np.zeros((4, 1, 2, 2)), "t": np.zeros((4, 2))})

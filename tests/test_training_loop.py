@@ -379,3 +379,25 @@ def test_data_that_is_no_number_is_told_as_such(value: float) -> None:
 def test_more_impossible_choices(choice: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         train(linear().SerializeToString(), {"x": X, "t": T}, **choice)
+
+
+@pytest.mark.parametrize("factor", [1.01, 0.0, -1.0])
+def test_a_wrong_gradient_is_found(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    """One rule is broken on purpose: the check names the weights that it spoils, and those alone."""
+    from pippin.graph.gradient import convolution
+
+    right = convolution.kernel_gradient
+    data = f"{EXAMPLES}/digits.npz:train"
+    assert check_gradients(DIGITS, data).ok
+    monkeypatch.setattr(convolution, "kernel_gradient", lambda g, *rest: g.Mul(right(g, *rest), factor))
+    found = check_gradients(DIGITS, data)
+    assert not found.ok
+    assert not found.as_json()["ok"]
+    assert {row.name for row in found.rows if not row.ok} == {"conv1/weights", "conv2/weights"}
+
+
+def test_a_wrong_loss_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pippin.training import losses
+
+    monkeypatch.setattr(losses, "TINY", 1e-2)
+    assert not check_gradients(DIGITS, f"{EXAMPLES}/digits.npz:train").ok

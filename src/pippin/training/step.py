@@ -23,7 +23,7 @@ from ..coreml.draws import Draw
 from ..coreml.features import ImageInput
 from ..coreml.lower import lower, place
 from ..coreml.model import Model
-from ..errors import CheckError, PippinError, RunError, UnsupportedError
+from ..errors import CheckError, InputError, PippinError, RunError, UnsupportedError
 from ..graph.builder import Builder
 from ..graph.gradient import prune, vjp
 from ..graph.ir import Graph, Value
@@ -179,7 +179,7 @@ def joined_shape(shape: tuple[int, ...], layout: str, count: int, legacy: bool) 
         return (count, *shape)
     axis = 1 if legacy and len(shape) == 5 else 0
     if not shape or shape[axis] != 1:
-        raise UnsupportedError("the input has no batch axis of size 1")
+        raise InputError(f"a sample must have a batch axis of size 1, got {list(shape)}")
     return (*shape[:axis], count, *shape[axis + 1 :])
 
 
@@ -370,8 +370,10 @@ class Step:
         binding, results = self._binding(state)
         for name, array in feeds.items():
             binding.bind_cpu_input(self.stacked.get(name, name), array)
-        for name, number in scalars.items():
-            binding.bind_cpu_input(name, np.array(number, np.float32))
+        with np.errstate(over="ignore"):  # the weights will tell
+            numbers = {name: np.array(number, np.float32) for name, number in scalars.items()}
+        for name, number in numbers.items():
+            binding.bind_cpu_input(name, number)
         for draw in self.draws:
             binding.bind_cpu_input(draw.name, draw.make())
         self.session.run_bound(binding)
