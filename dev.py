@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 import venv
 from pathlib import Path
 
@@ -33,6 +32,13 @@ def call(*words: str | Path, **options: object) -> int:
     """Runs a program of an environment in the project's folder."""
     command = [str(word) for word in words]
     return subprocess.call(command, cwd=ROOT, **options)  # type: ignore[call-overload]
+
+
+def content() -> dict[str, dict[str, list[str]]]:
+    """What pyproject.toml holds."""
+    import tomllib  # not there before Python 3.11, and main says so
+
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def make(folder: Path, packages: list[str]) -> bool:
@@ -55,7 +61,7 @@ def ready(dev: bool) -> bool:
     stamps = [VENV / f".pippin-{kind}" for kind in (("dev",) if dev else ("run", "dev"))]
     if any(stamp.is_file() and stamp.read_text() == wanted for stamp in stamps):
         return True
-    made = make(VENV, tomllib.loads(project.decode())["dependency-groups"]["dev"] if dev else [])
+    made = make(VENV, content()["dependency-groups"]["dev"] if dev else [])
     if made:
         stamps[0].write_text(wanted)
     return made
@@ -63,7 +69,7 @@ def ready(dev: bool) -> bool:
 
 def coremltools(words: list[str]) -> int:
     """coremltools' own tests, and the project's tests of the drop-in, in an environment with coremltools."""
-    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    dependencies = content()["project"]["dependencies"]
     wanted, stamp = repr((dependencies, SUITE_PACKAGES)), SUITE / ".pippin"
     if not stamp.is_file() or stamp.read_text() != wanted:
         if not make(SUITE, SUITE_PACKAGES):
@@ -79,6 +85,9 @@ def coremltools(words: list[str]) -> int:
 
 def main() -> int:
     words = sys.argv[1:]
+    if sys.version_info < (3, 11):  # noqa: UP036
+        print(f"error: Python 3.11 or newer is needed, {sys.executable} is {sys.version.split()[0]}", file=sys.stderr)
+        return 1
     if not words or words[0] not in ("pippin", "test", "lint", "coremltools"):
         print(__doc__, file=sys.stderr)
         return 2

@@ -58,7 +58,7 @@ def load(
     if not isinstance(source, held) and hasattr(source, "read"):
         name = str(getattr(source, "name", "") or "model")
         content = source.read()
-        if isinstance(content, bytes) and _looks_like_onnx(memoryview(content)):
+        if isinstance(content, bytes) and looks_like_onnx(memoryview(content)):
             from . import onnx_model
 
             _only_threads(others)
@@ -107,11 +107,11 @@ def is_onnx(source: Any) -> bool:
     if isinstance(source, (str, os.PathLike)):
         return Path(source).suffix.lower() == ".onnx"
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _looks_like_onnx(memoryview(source).cast("B"))
+        return looks_like_onnx(memoryview(source).cast("B"))
     return False
 
 
-def _looks_like_onnx(data: memoryview) -> bool:
+def looks_like_onnx(data: memoryview) -> bool:
     """By the fields at the top: ONNX has a graph and operator sets, Core ML a type of model."""
     seen = set()
     at = 0

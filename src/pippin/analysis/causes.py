@@ -133,7 +133,8 @@ def _weights(a: Model, b: Model, first: Any, second: Any) -> Cause | None:
     if worst is None:
         return None
     share, field, how = worst
-    text = f"{field} differ by {share:.2%} (root mean square)"
+    verb = "differ" if field.endswith("eights") else "differs"
+    text = f"{field} {verb} by {share:.2%} (root mean square)"
     if how:
         return Cause("quantisation", f"{text}; they are stored as {how}")
     return Cause("weights", text)

@@ -28,6 +28,20 @@ COMMANDS = {
 """Command → what it is for, in the order of the help page; the module has the command's name."""
 
 
+MEANT = {
+    "run": ("predict", "infer", "eval"),
+    "inspect": ("show", "info", "summary", "describe"),
+    "check": ("validate", "verify", "lint"),
+    "convert": ("export", "onnx"),
+    "compare": ("diff",),
+    "dump": ("extract", "weights"),
+    "profile": ("bench", "benchmark", "time"),
+    "edit": ("quantize", "quantise", "rename", "cut", "optimize"),
+    "train": ("finetune", "fine-tune", "fit", "update"),
+}
+"""Words by which others call the commands."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, so that starting stays fast."""
 
@@ -46,7 +60,8 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             import difflib
 
-            near = difflib.get_close_matches(args[0], COMMANDS, 1)
+            near = [name for name, words in MEANT.items() if args[0].lower() in words]
+            near = near or difflib.get_close_matches(args[0], COMMANDS, 1)
             hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)

@@ -10,10 +10,13 @@ import click
 
 @click.group("nnrt", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Works with NNRt devices and models (OpenHarmony, device interface v2.1)."""
+    """Works with NNRt devices and models (OpenHarmony, device interface v2.1).
+
+    Models themselves are run, inspected, checked and made by `pippin run`, `inspect`, `check` and `convert`.
+    """
 
 
-@command.command()
+@command.command(short_help="run a suite of cases against a device")
 @click.option("--device", help="A device of this machine, as `pippin devices` lists them (default: the first).")
 @click.option("--target", metavar="MODULE:OBJECT", help="An object of yours, or what makes one, in Python.")
 @click.option("--socket", type=click.Path(), help="The device that a service offers at this path.")
@@ -80,7 +83,7 @@ def _step(case: Any, advance: Any, trace: bool) -> None:
     advance(1)
 
 
-@command.command()
+@command.command(short_help="tell which nodes of a model a device takes")
 @click.argument("model", type=click.Path())
 @click.option("--device", help="The device to ask, as `pippin devices` lists them.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
@@ -113,7 +116,7 @@ def supported(context: click.Context, model: str, device: str | None, as_json: b
     context.exit(0 if taken == len(rows) else 1)
 
 
-@command.command()
+@command.command(short_help="explain return codes")
 @click.argument("which", nargs=-1, metavar="[CODE ...]")
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def codes(which: tuple[str, ...], as_json: bool) -> None:
@@ -149,7 +152,7 @@ def _code(word: str) -> Any:
         raise click.BadParameter(f"{word!r} is no return code.{hint}", param_hint="CODE") from None
 
 
-@command.command()
+@command.command(short_help="list the node types")
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 def nodes(as_json: bool) -> None:
     """Lists the node types with their numbers, attribute structs, and whether this machine's devices run them.
@@ -185,7 +188,7 @@ def nodes(as_json: bool) -> None:
     click.echo(f"{runs} of {len(rows)} node types run on the devices of this machine", err=True)
 
 
-@command.command()
+@command.command(short_help="offer this machine's devices to other processes")
 @click.option("--socket", default=None, type=click.Path(), help="Where (default: pippin.sock in the runtime folder).")
 @click.option("--mode", default="600", show_default=True, help="Mode of the socket, in octal digits.")
 @click.option("--allow", multiple=True, metavar="USER", help="Another user that may connect, by name or number.")
@@ -229,7 +232,7 @@ def serve(
     )
 
 
-@command.command()
+@command.command(short_help="say what a running service does, and for whom")
 @click.option("--socket", default=None, type=click.Path(), help="Where (default: pippin.sock in the runtime folder).")
 @click.option("--prometheus", is_flag=True, help="Print the counters in the form that Prometheus reads.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 def is_nnrt(path: str | Path) -> bool:
-    """Whether a file begins as those of :mod:`pippin.nnrt` do; a path that cannot be read does not."""
+    """Whether a file begins as those of :mod:`pippin.nnrt` do; what cannot be read, or not twice, does not."""
     from ..nnrt.container import MAGIC
 
     try:
+        if not Path(path).is_file():
+            return False
         with Path(path).open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:

@@ -44,13 +44,13 @@ RULES = ("crop", "fit", "stretch")
 @click.option("--make-updatable", is_flag=True, help="Turn an ordinary network into an updatable one first.")
 @click.option("--layers", help="Names of the layers that are to train, with commas (with --make-updatable).")
 @click.option("--loss", type=click.Choice(["cross-entropy", "mean-squared-error"]), help="With --make-updatable.")
-@click.option("--optimizer", type=click.Choice(["sgd", "adam"]), default="sgd", help="With --make-updatable.")
+@click.option("--optimizer", type=click.Choice(["sgd", "adam"]), help="With --make-updatable (default: sgd).")
 @click.option("--check-gradients", is_flag=True, help="Compare gradients with the reference instead of training.")
 @click.pass_context
 def command(
     context: click.Context, /, model: str, data: str | None, validation: str | None, output: str | None,
     checkpoint: str | None, checkpoint_every: float, resume: bool, threads: int | None, as_json: bool,
-    resize: str | None, make_updatable: bool, layers: str | None, loss: str | None, optimizer: str,
+    resize: str | None, make_updatable: bool, layers: str | None, loss: str | None, optimizer: str | None,
     check_gradients: bool, beyond: bool, **chosen: Any,
 ) -> None:  # fmt: skip
     """Trains MODEL, an updatable network, as its file says, and writes the file with its new weights.
@@ -63,10 +63,10 @@ def command(
     pippin train flowers.mlmodel --data pictures/ --resize crop --epochs 20 --output trained.mlmodel
     pippin train plain.mlmodel --make-updatable --layers dense_1,dense_2 --optimizer adam --output updatable.mlmodel
     """
-    _usable(data, output, checkpoint, make_updatable, check_gradients, layers or loss)
+    _usable(data, output, checkpoint, make_updatable, check_gradients, layers or loss or optimizer)
     source: Any = model
     if make_updatable:
-        source = _updatable(model, layers, loss, optimizer, chosen, output if data is None else None, as_json)
+        source = _updatable(model, layers, loss, optimizer or "sgd", chosen, output if data is None else None, as_json)
         if data is None:
             return
     if check_gradients:
@@ -106,14 +106,18 @@ def _usable(
     choice: str | None,
 ) -> None:  # fmt: skip
     """Refuses what cannot end well before anything is computed."""
+    from ..coreml import write
+
     if choice and not make_updatable:
-        raise click.UsageError("--layers and --loss go with --make-updatable")
+        raise click.UsageError("--layers, --loss and --optimizer go with --make-updatable")
     if data is None and (check_gradients or not make_updatable):
         raise click.UsageError("--data is missing: what is the network to learn from?")
     if output is None and not check_gradients:
         raise click.UsageError("--output is missing: where is the trained network to go?")
     _writable("--output", output)
     _writable("--checkpoint", checkpoint)
+    if output is not None:
+        write.checked(output)
     if output and checkpoint and Path(output).resolve() == Path(checkpoint).resolve():
         raise click.UsageError("--output and --checkpoint must be two files")
 

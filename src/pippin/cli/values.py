@@ -38,8 +38,10 @@ def parse(words: Sequence[str], inputs: Mapping[str, Input], example: str) -> di
             continue
         if not name:
             open_ = [key for key, entry in inputs.items() if key not in values and not entry.optional]
+            if not open_:
+                raise usage(f"{word!r} is one value too many", inputs, example)
             if len(open_) != 1:
-                raise usage(f"{word!r} does not say which input it is for", inputs, example)
+                raise usage(f"{word!r} does not say which input it is for: NAME={word}", inputs, example)
             name = open_[0]
         if name not in inputs:
             raise usage(f"the model has no input {name!r}", inputs, example)

@@ -95,11 +95,12 @@ def read(source: Source, *, mmap: bool = False) -> Document:
         name = path.name or str(path)
         try:
             path = _locate(path)
-            if path.exists() and stat.S_IFMT(path.stat().st_mode) in (stat.S_IFCHR, stat.S_IFBLK):
+            mode = path.stat().st_mode
+            if stat.S_IFMT(mode) in (stat.S_IFCHR, stat.S_IFBLK):
                 raise ReadError("a device is no file of a model")
-            noted = Backing.note(path)
+            noted = Backing.note(path) if stat.S_ISREG(mode) else None  # a pipe cannot be read again
             data = _map(path) if mmap else files.read(path)
-            backing = Backing(*noted, data, mmap)
+            backing = Backing(*noted, data, mmap) if noted is not None else None
         except ReadError as error:
             raise error.at(name) from None
         except OSError as error:
@@ -127,7 +128,14 @@ def parse(data: memoryview) -> tuple[Any, list[wire.View]]:
     """Parses serialised bytes: the ``Model`` message and the weights cut out of it."""
     from google.protobuf.message import DecodeError
 
+    from ..loading import looks_like_onnx
+
     _refuse_lookalikes(data)
+    if looks_like_onnx(data):
+        raise ReadError(
+            "the file is an ONNX model, not a Core ML one",
+            hint="pippin run, inspect, compare, dump, profile and convert (to .nnrt) take it as it is",
+        )
     rest, views = wire.cut(data)
     try:
         model = schema.message("Model").FromString(rest)

@@ -75,7 +75,10 @@ def unpack(content: Bytes, *, where: str = "") -> Container:
 
 def _unpack(view: memoryview) -> Container:
     if len(view) < _HEAD or bytes(view[:8]) != MAGIC:
-        raise ReadError(f"no NNRt model: the first bytes must be {MAGIC!r}, got {bytes(view[:8])!r}")
+        raise ReadError(
+            f"no NNRt model: the first bytes must be {MAGIC!r}, got {bytes(view[:8])!r}",
+            hint="pippin convert MODEL out.nnrt makes one of a Core ML or ONNX model",
+        )
     _, version, kind, head, start, length = _PREFIX.unpack_from(view)
     if version != VERSION:
         raise ReadError(f"version {VERSION} is read here, this is version {version}")

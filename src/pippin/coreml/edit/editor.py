@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from ...errors import CheckError, InputError, PippinError, VerifyError, WriteError
+from ...errors import CheckError, InputError, PippinError, VerifyError
 from .. import write
 from ..read import Document, Source, read
 from . import cut, diff, features, flexible, metadata, names, pipeline, preprocessing, prune, quantize
@@ -309,9 +309,7 @@ class Editor:
 
         Raises ``CheckError`` where the result is bad, ``VerifyError`` where it answers otherwise, ``WriteError``.
         """
-        target = Path(path)
-        if target.suffix == ".mlpackage" or target.is_dir():
-            raise WriteError("a package cannot be written, only a file", where=str(path), hint="end it in .mlmodel")
+        target = write.checked(path)
         report = self.check()
         if not report.ok and not force:
             errors = report.errors

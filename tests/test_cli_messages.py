@@ -1,0 +1,125 @@
+"""What the command line says to somebody who takes the wrong command, file, option or ending."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import pippin
+from pippin.cli import COMMANDS, MEANT, cli
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+DIGITS = str(EXAMPLES / "digits.mlmodel")
+UNTRAINED = str(EXAMPLES / "digits-untrained.mlmodel")
+TRAIN = f"{EXAMPLES / 'digits.npz'}:train"
+SEVEN = str(EXAMPLES / "digit-7.png")
+
+
+def process(*words: str, **options: Any) -> Any:
+    command = [sys.executable, "-m", "pippin", *words]
+    return subprocess.run(command, capture_output=True, check=False, **options)
+
+
+@pytest.mark.parametrize(("word", "command"), [("predict", "run"), ("Quantise", "edit"), ("benchmark", "profile")])
+def test_other_words_for_commands(word: str, command: str) -> None:
+    done = CliRunner().invoke(cli, [word, "x"])
+    assert done.exit_code == 2
+    assert f"No such command {word!r}. Did you mean {command!r}?" in done.output
+
+
+def test_other_words_are_no_commands_and_mean_one() -> None:
+    words = [word for several in MEANT.values() for word in several]
+    assert len(words) == len(set(words))
+    assert set(MEANT) <= set(COMMANDS)
+    assert not set(words) & set(COMMANDS)
+
+
+def test_the_group_says_what_its_commands_do() -> None:
+    page = CliRunner().invoke(cli, ["nnrt", "--help"]).output.partition("Commands:")[2]
+    assert "..." not in page
+    for name in ("codes", "conformance", "nodes", "serve", "status", "supported"):
+        assert f"\n  {name}  " in page
+
+
+@pytest.mark.parametrize("words", [("profile", DIGITS, SEVEN, SEVEN), ("convert", DIGITS, "x.onnx", SEVEN, SEVEN)])
+def test_one_value_too_many(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(cli, list(words))
+    assert done.exit_code == 2
+    assert "is one value too many" in done.output
+
+
+@pytest.fixture(scope="module")
+def onnx(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("onnx") / "digits.onnx"
+    pippin.to_onnx(DIGITS, path, verify="none")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("edit", "{}", "--prune", "all", "-o", "x.mlmodel"),
+        ("train", "{}", "--data", TRAIN, "-o", "x.mlmodel"),
+        ("train", "{}", "--make-updatable", "-o", "x.mlmodel"),
+    ],
+)
+def test_onnx_where_core_ml_is_wanted(onnx: str, words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(cli, [word.format(onnx) for word in words])
+    assert isinstance(done.exception, pippin.ReadError)
+    assert "the file is an ONNX model, not a Core ML one" in str(done.exception)
+
+
+def test_other_kinds_where_nnrt_is_wanted(onnx: str) -> None:
+    for path in (onnx, DIGITS):
+        done = CliRunner().invoke(cli, ["nnrt", "supported", path])
+        assert isinstance(done.exception, pippin.ReadError)
+        assert done.exception.hint == "pippin convert MODEL out.nnrt makes one of a Core ML or ONNX model"
+
+
+@pytest.mark.parametrize("ending", [".onnx", ".NNRT", ".mlpackage"])
+def test_endings_that_say_something_else(tmp_path: Path, ending: str) -> None:
+    target = tmp_path / f"x{ending}"
+    for words in (
+        ("edit", DIGITS, "--prune", "all"),
+        ("train", UNTRAINED, "--data", TRAIN),
+        ("train", DIGITS, "--make-updatable"),
+    ):
+        done = CliRunner().invoke(cli, [*words, "-o", str(target)])
+        assert isinstance(done.exception, pippin.WriteError)
+        assert "end it in .mlmodel" in done.exception.hint
+    assert not target.exists()
+
+
+def test_an_optimizer_that_would_be_left_out(tmp_path: Path) -> None:
+    target = str(tmp_path / "x.mlmodel")
+    done = CliRunner().invoke(cli, ["train", UNTRAINED, "--data", TRAIN, "--optimizer", "adam", "-o", target])
+    assert done.exit_code == 2
+    assert "--layers, --loss and --optimizer go with --make-updatable" in done.output
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes with names are of POSIX")
+def test_models_and_pictures_from_pipes() -> None:
+    if not Path("/dev/stdin").exists():
+        pytest.skip("there is no /dev/stdin")
+    done = process("run", "/dev/stdin", SEVEN, "--top", "1", input=Path(DIGITS).read_bytes())
+    assert done.stdout.startswith(b"digit: 7"), done.stderr
+    done = process("run", DIGITS, "image=/dev/stdin", "--top", "1", input=Path(SEVEN).read_bytes())
+    assert done.stdout.startswith(b"digit: 7"), done.stderr
+
+
+def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    version = namedtuple("version", "major minor micro")(3, 10, 1)
+    tool = runpy.run_path(str(ROOT / "dev.py"))
+    monkeypatch.setattr(sys, "version_info", version)
+    monkeypatch.setattr(sys, "argv", ["dev.py", "test"])
+    assert tool["main"]() == 1
+    assert capsys.readouterr().err.startswith("error: Python 3.11 or newer is needed")
