@@ -12,6 +12,7 @@ import pippin
 from cases.coreml.control_flow import NETWORKS, Network
 from make import add, classifier, dense, network, picture_network, updatable
 from pippin.coreml.edit import Editor
+from pippin.coreml.edit.cut import visible
 from pippin.coreml.edit.prune import IDLE
 from pippin.coreml.schema import layer_kinds
 from pippin.errors import InputError, UnsupportedError
@@ -151,6 +152,37 @@ def test_a_layer_that_gives_more_than_is_handed_in() -> None:
     assert edit.load().predict({"x": [1, 2, 3, 4], "a": [10, 20]})["y"].tolist() == [13, 24]
     assert edit.check().ok
     assert edit.prove().ok
+
+
+def test_a_blob_that_is_written_over_is_handed_in_as_it_is_in_the_end() -> None:
+    layers = [
+        ("activation", {"linear": {"alpha": 3}}, ["x"], ["a"]),
+        ("activation", {"ReLU": {}}, ["a"], ["a"]),
+        ("activation", {"linear": {"alpha": 2}}, ["a"], ["y"]),
+    ]
+    edit = editor(network(layers, {"x": [2]}, ["y"], version=4)).cut(inputs="a")
+    assert edit.load().predict({"a": [1, 4]})["y"].tolist() == [2, 8]
+    assert edit.prove().ok
+    layers.insert(1, ("unary", {"type": "EXP"}, ["a"], ["z"]))
+    with pytest.raises(InputError, match=r"'a' cannot be cut off: layer 'unary1' \(unary\) is still needed"):
+        editor(network(layers, {"x": [2]}, ["y", "z"], version=4)).cut(inputs="a")
+
+
+@pytest.mark.parametrize("row", [row for row in NETWORKS if row.refuses is None], ids=lambda row: row.note)
+def test_networks_with_branches_and_loops_begin_anywhere(row: Network) -> None:
+    """From each blob on, where that is possible, the rest gives what the whole gives."""
+    whole = editor(row.model())
+    blobs = whole.load().blobs(row.arrays())
+    for name in visible(whole.document.network):
+        try:
+            edit = editor(row.model()).cut(inputs=name)
+        except InputError:
+            continue
+        model = edit.load()
+        data = {key: array for key, array in row.arrays().items() if key in model.inputs}
+        answer = model.predict(data | {name: blobs[name].reshape(model.inputs[name].shape or ())})
+        for output, value in row.expect.items():
+            np.testing.assert_allclose(np.squeeze(answer[output]), np.squeeze(value), rtol=1e-5, atol=1e-5)
 
 
 def test_blobs_inside_of_branches_are_out_of_reach() -> None:

@@ -10,6 +10,7 @@ from ...errors import InputError, PippinError, UnsupportedError
 from .. import schema
 from ..check import versions
 from ..features import feature
+from ..lower import place
 from ..read import Document
 from . import preprocessing
 from .features import DTYPES, blob_shape
@@ -175,6 +176,8 @@ def cut(document: Document, outputs: Sequence[str] = (), inputs: Sequence[str] =
         _untrained(document)
     wanted = [*(entry.name for entry in description.output), probabilities or ""]
     kept = needed(network.layers, wanted, inputs)
+    for name in inputs:
+        _once(network, name, kept)
     removed = len(network.layers) - len(kept)
     remove_layers(network, sorted(set(range(len(network.layers))) - set(kept)))
     for name in inputs:
@@ -283,6 +286,23 @@ def _new_input(document: Document, name: str) -> tuple[str, list[int]]:
     if not all(isinstance(size, int) and size > 0 for size in shape):
         raise InputError(f"the shape of blob {name!r} depends on the input: {list(shape)}")
     return name, [int(size) for size in shape]
+
+
+def _once(network: Any, name: str, kept: Collection[int]) -> None:
+    """Refuses a blob that is written anew after a layer that is still needed has read it: what is handed in would be
+    the last value, and that layer reads another one. Loops do so in each round."""
+    last = max(
+        index for index, layer in enumerate(network.layers)
+        if name in layer.output or any(writers(inner, name) for inner in nested(layer))
+    )  # fmt: skip
+    for index in (index for index in kept if index <= last):
+        layer = network.layers[index]
+        inner = [part for network in nested(layer) for _, _, part in layers_of(network)]
+        again = layer.WhichOneof("layer") == "loop" and any(name in part.output for part in inner)
+        if again or any(name in part.input for part in (layer, *inner)):
+            raise InputError(
+                f"{name!r} cannot be cut off: {place(layer, index)} is still needed, and takes an earlier value of it"
+            )
 
 
 def _unwrite(document: Document, network: Any, name: str) -> None:
