@@ -10,9 +10,10 @@ import numpy as np
 from ..enums import DataType, NodeType
 from ..enums import ReturnCode as C
 from ..types import Model, Tensor, data_type_of
+from . import fields
 from .models import check_dims, constant, one_node
 from .outcome import Failed
-from .rows import FLAGS, K, Row, rows
+from .rows import FLAGS, K, Row, params_of, rows
 from .target import Target, values
 
 STEPS = 1
@@ -31,15 +32,14 @@ def _expected(index: int) -> list[Any]:
 
 @cache
 def _rows() -> list[Row]:
-    return rows()
+    return [*rows(), *fields.rows()]
 
 
 def _inputs(target: Target | None, row: Row) -> list[Tensor]:
     """The input tensors; constants have memory only where there is a target to give it."""
     tensors = []
     for place, (item, array) in enumerate(zip(row.inputs, row.arrays(), strict=True)):
-        param = row.quant[place] if place < len(row.quant) else None
-        params = [] if param is None else [param]
+        params = params_of(row.quant[place] if place < len(row.quant) else None)
         if isinstance(item, K) and target is not None:
             tensors.append(constant(target, array, f"x{place}", params))
         else:
@@ -49,7 +49,7 @@ def _inputs(target: Target | None, row: Row) -> list[Tensor]:
 
 
 def _outputs(row: Row, shapes: Any) -> list[Tensor]:
-    params = [] if row.made is None else [row.made]
+    params = params_of(row.made)
     return [
         Tensor(f"y{place}", DataType[kind.upper()], list(dims), row.format, quantParams=params)
         for place, (kind, dims) in enumerate(zip(row.types, shapes, strict=True))

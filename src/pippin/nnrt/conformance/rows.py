@@ -39,9 +39,14 @@ class K:
     array: Any
 
 
+Params = QuantParam | tuple[QuantParam, ...] | None
+
+
 @dataclass(frozen=True)
 class Row:
     """One node and its inputs; ``types`` are those of the outputs, ``quant`` and ``made`` their quantParams.
+
+    Several quantParams of one tensor are a tuple.
 
     ``vague``: what the outputs hold is not defined, only that the run goes through.
     """
@@ -50,8 +55,8 @@ class Row:
     inputs: tuple[Any, ...]
     note: str = ""
     types: tuple[str, ...] = ("float32",)
-    quant: tuple[QuantParam | None, ...] = ()
-    made: QuantParam | None = None
+    quant: tuple[Params, ...] = ()
+    made: Params = None
     format: Format = Format.NHWC
     vague: bool = False
 
@@ -64,6 +69,11 @@ class Row:
     def arrays(self) -> list[Array]:
         """All inputs."""
         return [np.asarray(item.array if isinstance(item, K) else item) for item in self.inputs]
+
+
+def params_of(given: Params) -> list[QuantParam]:
+    """The quantParams of a tensor as the interface lists them."""
+    return [] if given is None else [given] if isinstance(given, QuantParam) else list(given)
 
 
 def x(*dims: int, low: float = -2, high: float = 2, dtype: Any = np.float32) -> Array:
