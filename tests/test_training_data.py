@@ -476,6 +476,42 @@ def test_parquet(tmp_path: Path) -> None:
         train(regressor(), tmp_path / "b.parquet")
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"x": [["a", "b"]] * 7}, "input 'x': the value must be an array of numbers, got list"),
+        (
+            {"x": [[1.0, 2.0], None] * 3 + [[1.0, 2.0]]},
+            "input 'x': the value must be an array of numbers, got NoneType",
+        ),
+        ({"t": [1.0, None] * 3 + [1.0]}, "target 't': the target must be numbers"),
+    ],
+)
+def test_parquet_that_does_not_fit(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="PyArrow is not installed")
+    from pyarrow import parquet
+
+    table = {"x": X.tolist(), "t": T.ravel(), "notes": [["a"]] * 7}
+    parquet.write_table(pyarrow.table(table), tmp_path / "a.parquet")
+    assert losses(regressor(), tmp_path / "a.parquet") == BY_ARRAYS
+    parquet.write_table(pyarrow.table({**table, **columns}), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=message):
+        train(regressor(), tmp_path / "b.parquet")
+
+
+def test_damaged_parquet(tmp_path: Path) -> None:
+    """Errors of PyArrow that come when rows are read, not when the file is opened."""
+    pyarrow = pytest.importorskip("pyarrow", reason="PyArrow is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"x": X.tolist(), "t": T.ravel()}), tmp_path / "a.parquet")
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[4:40] = bytes(36)
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read on: "):
+        train(regressor(), tmp_path / "a.parquet")
+
+
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     (tmp_path / "a.parquet").write_bytes(b"PAR1")

@@ -306,18 +306,34 @@ class Parquet:
         if order is not None:
             groups = order.permutation(groups)
         for group in groups.tolist():
-            for block in self.file.iter_batches(self.BLOCK, row_groups=[group]):
-                for row in block.to_pylist():
+            for block in self._blocks(group):
+                for row in block:
                     yield {name: self._value(name, value) for name, value in row.items()}
 
+    def _blocks(self, group: int) -> Iterator[list[dict[str, Any]]]:
+        blocks = self.file.iter_batches(self.BLOCK, row_groups=[group])
+        while True:
+            try:
+                rows = next(blocks).to_pylist()
+            except StopIteration:
+                return
+            except Exception as error:  # PyArrow's errors are its own
+                raise InputError(f"cannot be read on: {str(error).splitlines()[0]}", where=str(self.path)) from None
+            yield rows
+
     def _value(self, name: str, value: Any) -> Any:
+        """A cell as what the encoders take; what is no row of numbers stays what it is, for them to name."""
         if name in self.images:
             value = value.get("bytes") or value.get("path") if isinstance(value, dict) else value
             if isinstance(value, bytes):
                 return io.BytesIO(value)
-            return self.path.parent / value if isinstance(value, str) else np.asarray(value, np.float32)
-        if isinstance(value, list):
+            if isinstance(value, str):
+                return self.path.parent / value
+        if not isinstance(value, list):
+            return value
+        try:
             array = np.asarray(value, np.float32)
-            shape = self.shapes.get(name)
-            return array.reshape(shape) if shape and array.size == math.prod(shape) else array
-        return value
+        except (TypeError, ValueError):
+            return value
+        shape = self.shapes.get(name)
+        return array.reshape(shape) if shape and array.size == math.prod(shape) else array
