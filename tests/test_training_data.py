@@ -305,6 +305,11 @@ def test_a_folder_a_class(tmp_path: Path) -> None:
         picture(tmp_path / "cat" / f"{index}.png", 10 + index)
         picture(tmp_path / "dog" / "more" / f"{index}.PNG", 200 + index)
     (tmp_path / "readme.txt").write_text("no picture")
+    # what systems and tools leave behind
+    for junk in ("cat/._0.png", ".cache/a.png", "dog/.thumbs/b.png"):
+        (tmp_path / junk).parent.mkdir(exist_ok=True)
+        (tmp_path / junk).write_bytes(b"no picture")
+    (tmp_path / "cat/folder.png").mkdir()
     source = files.open_path(tmp_path, Model(read(sorter())), ["label"])
     columns, count = next(sources.batches(source, 100, None))
     assert count == 10
@@ -312,6 +317,13 @@ def test_a_folder_a_class(tmp_path: Path) -> None:
     result = train(sorter(), tmp_path, epochs=40, learning_rate=0.5, validation=tmp_path, shuffle=True)
     assert result.history[-1]["validation_accuracy"] == 1.0
     assert result.model.predict({"image": np.full((3, 4), 202, np.uint8)})["label"] == "dog"
+
+
+def test_a_folder_that_is_no_class_is_told_before_anything_is_trained(tmp_path: Path) -> None:
+    for name in ("bird", "cat", "dog"):
+        picture(tmp_path / name / "a.png", 1)
+    with pytest.raises(InputError, match=r"the folder 'bird' is none of the classes 'cat', 'dog'"):
+        files.open_path(tmp_path, Model(read(sorter())), ["label"])
 
 
 def test_pictures_of_another_size_are_refused_unless_resized(tmp_path: Path) -> None:

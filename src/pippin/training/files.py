@@ -69,8 +69,12 @@ class Folder:
         self.target = targets[-1]
         self.files: list[Path] = []
         self.labels: list[str] = []
-        for folder in sorted(entry for entry in path.iterdir() if entry.is_dir()):
-            found = sorted(file for file in folder.rglob("*") if file.suffix.lower() in PICTURES)
+        known = None if model.labels is None else {str(label) for label in model.labels}
+        for folder in sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith(".")):
+            found = sorted(file for file in folder.rglob("*") if _picture(file, folder))
+            if found and known is not None and folder.name not in known:
+                names = ", ".join(map(repr, sorted(known)[:8])) + (", …" if len(known) > 8 else "")
+                raise InputError(f"the folder {folder.name!r} is none of the classes {names}", where=str(path))
             self.files += found
             self.labels += [folder.name] * len(found)
         if not self.files:
@@ -84,6 +88,12 @@ class Folder:
     def take(self, rows: NDArray[np.int64]) -> dict[str, Column]:
         numbers = rows.tolist()
         return {self.name: [self.files[row] for row in numbers], self.target: [self.labels[row] for row in numbers]}
+
+
+def _picture(file: Path, folder: Path) -> bool:
+    """Whether ``file`` is named like a picture; what systems hide beside pictures is none."""
+    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return file.suffix.lower() in PICTURES and not hidden and file.is_file()
 
 
 class Csv:
