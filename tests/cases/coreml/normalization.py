@@ -15,6 +15,8 @@ mvn = partial(Case, "mvn")
 length = partial(Case, "l2normalize")
 soft = partial(Case, "softmax")
 local = partial(Case, "lrn")
+STEEP = np.float32([3000, 0.5, -0.25, 1, -2000, 0.1, 0.2])[:, None, None] * np.float32([[1, 0.9], [0.5, -0.7]])
+"""Channels of squares that float32 cannot hold in one sum."""
 
 VARIANCE = np.abs(normal(3, seed=4)) + 0.5
 
@@ -120,6 +122,11 @@ LRN = [
     local("even localSize, one more channel after, known answer", {"alpha": 2.0, "beta": 1.0, "localSize": 2, "k": 1.0}, ([[[1.0]], [[2.0]], [[3.0]]],), expect=([[[1 / 6]], [[2 / 14]], [[3 / 10]]],)),
     local("alpha and beta 0: as it is", {"localSize": 3}, ((4, 2, 2),)),
     local("beta 0.5, large alpha", {"alpha": 100.0, "beta": 0.5, "localSize": 3}, ((4, 2, 2),)),
+    local("usual alpha", {"alpha": 1e-4, "beta": 0.75, "localSize": 5, "k": 1.0}, (30 * normal(7, 3, 2),)),
+    local("usual alpha, legacy", {"alpha": 2e-4, "beta": 0.75, "localSize": 3, "k": 2.0}, (np.abs(99 * normal(1, 2, 4, 2, 1)),), rank5=True),
+    local("usual alpha, large channels beside small ones", {"alpha": 1e-4, "beta": 0.75, "localSize": 3}, (STEEP,)),
+    local("large channels beside small ones", {"alpha": 1.0, "beta": 0.75, "localSize": 3}, (STEEP,)),
+    local("large channels beside small ones, each alone", {"alpha": 1.0, "beta": 0.75, "localSize": 1}, (STEEP,)),
     local("window wider than the channels", {"alpha": 1.0, "beta": 0.75, "localSize": 9}, ((3, 2, 2),)),
     local("legacy, sequence and batch", {"alpha": 1.0, "beta": 0.75, "localSize": 3}, ((2, 2, 4, 2, 1),), rank5=True),
     local("legacy, even localSize", {"alpha": 1.0, "beta": 0.75, "localSize": 4}, ((1, 2, 5, 2, 1),), rank5=True),

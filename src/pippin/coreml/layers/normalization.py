@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import UnsupportedError
+from ...graph.composites.local_response import local_response
 from ...graph.ir import Value
 from ..lowering import Context, lowering, require
+
+LARGEST_LRN = 1e-3
+"""alpha / (localSize · k) up to which the engine's LRN is used: it moves its sum along by adding and taking away, so
+that a large channel leaves the rounding of its square to those behind it."""
 
 
 @lowering("batchnorm", layout="same", rank=3)
@@ -119,12 +124,7 @@ def lrn(g: Context, p: Any, x: Value) -> Value:
         size, alpha = 2 * channels - 1, alpha * (2 * channels - 1) / size
     elif size > 1 << 16:
         raise UnsupportedError(f"localSize {size} is larger than 65,536 and the number of channels is not known")
-    if size % 2 and alpha > 0 and p.beta > 0:
+    if size % 2 and 0 < alpha <= LARGEST_LRN * size * k and p.beta > 0:
         return g.LRN(x, alpha=alpha, beta=p.beta, bias=k, size=size)
-    # ONNX leaves even windows open, and the engine wants alpha and beta above 0: the mean over channels as the depth
-    # of one channel, zeros counted
-    deep = g.Unsqueeze(g.Mul(x, x), [1])
-    pads = [(size - 1) // 2, 0, 0, size // 2, 0, 0]
-    mean = g.AveragePool(deep, kernel_shape=[size, 1, 1], strides=[1, 1, 1], pads=pads, count_include_pad=1)
-    base = g.Add(g.Mul(g.Squeeze(mean, [1]), alpha), k)
-    return g.Div(x, g.Pow(base, p.beta))
+    # ONNX leaves even windows open, and the engine wants alpha and beta above 0
+    return local_response(g, x, size=size, alpha=alpha, beta=p.beta, bias=k)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...errors import UnsupportedError
 from ..builder import Builder
+from ..composites.local_response import local_response
 from ..ir import Node, Value
-from .common import dims, operand, optional
+from .common import operand, optional
 from .engine import Thunks, decomposition, rule
 
 
@@ -100,15 +101,4 @@ def lrn(g: Builder, node: Node) -> Value:
     alpha, beta, bias = (
         node.attributes.get(key, value) for key, value in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))
     )
-    n, channels, *rest = dims(x)
-    deep = g.reshape(g.Mul(x, x), [n, 1, channels, -1 if rest else 1])
-    mean = g.AveragePool(
-        deep,
-        kernel_shape=[size, 1],
-        strides=[1, 1],
-        pads=[(size - 1) // 2, 0, size // 2, 0],
-        count_include_pad=1,
-    )
-    base = g.Add(g.Mul(g.reshape(mean, dims(x)), alpha), bias)
-    result: Value = g.Div(x, g.Pow(base, beta))
-    return result
+    return local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
