@@ -104,7 +104,9 @@ def test_warnings_go_to_stderr(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("x[0],x[1],t\n0,0,1\n0,0,2\n")
     words = ("--data", tmp_path / "d.csv", "--output", tmp_path / "o.mlmodel")
     text, talk = pippin_("train", tmp_path / "m.mlmodel", *words)
-    assert "warning: layer 'innerProduct0' (innerProduct): the gradient vanishes" in talk
+    lines = [line for line in talk.splitlines() if "the gradient vanishes" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("warning: layer 'innerProduct0' (innerProduct): the gradient vanishes")
     assert len(text.splitlines()) == 3
 
 
@@ -133,3 +135,20 @@ def test_output_and_checkpoint_are_two_files(tmp_path: Path) -> None:
     place = tmp_path / "one"
     words = ("--data", TRAIN, "--output", place, "--checkpoint", place)
     assert "must be two files" in pippin_("train", DIGITS, *words, code=2)[1]
+
+
+def test_wrong_gradients_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from pippin.cli.train import command
+    from pippin.graph.gradient import convolution
+
+    right = convolution.kernel_gradient
+    monkeypatch.setattr(convolution, "kernel_gradient", lambda g, *rest: g.Mul(right(g, *rest), 1.01))
+    words = [str(DIGITS), "--data", TRAIN, "--check-gradients"]
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 1
+    lines = {line.split()[0]: line.split()[-1] for line in done.stdout.splitlines() if "/" in line}
+    assert {name for name, verdict in lines.items() if verdict == "DIFFERS"} == {"conv1/weights", "conv2/weights"}
+    done = CliRunner().invoke(command, [*words, "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["ok"]) == (1, False)

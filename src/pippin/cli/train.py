@@ -73,7 +73,7 @@ def command(
         context.exit(0 if _gradients(source, data, resize, threads, as_json) else 1)
     from ..training import train
 
-    with _bar() as draw:
+    with _bar() as draw, _warnings(draw):
 
         def on_epoch(progress: Progress) -> None:
             assert progress.record is not None
@@ -94,11 +94,9 @@ def command(
             on_epoch=on_epoch,
             **chosen,
         )
-    for sentence in result.warnings:
-        click.echo(f"warning: {sentence}", err=True)
-    assert output is not None
-    result.save(output)
-    click.echo(f"wrote {output}", err=True)
+        assert output is not None
+        result.save(output)
+        click.echo(f"wrote {output}", err=True)
 
 
 def _usable(
@@ -199,6 +197,25 @@ def _gradients(source: Any, data: str | None, resize: str | None, threads: int |
     ]
     click.echo(table(rows, ("parameter", "gradient", "error", ""), right="12"))
     return found.ok
+
+
+@contextmanager
+def _warnings(draw: Any) -> Iterator[None]:
+    """Prints what the package warns of, each sentence on a line of its own."""
+    import logging
+
+    class Printed(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            draw(None)
+            click.echo(f"warning: {record.getMessage()}", err=True)
+
+    handler = Printed(logging.WARNING)
+    log = logging.getLogger("pippin")
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 @contextmanager
