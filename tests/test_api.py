@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,23 @@ def test_type_checkers_see_the_same_names_and_no_others() -> None:
     assert set(dir(pippin)) == {*pippin.__all__, "errors"}
     with pytest.raises(AttributeError, match="has no attribute 'anything'"):
         _ = pippin.anything  # type: ignore[attr-defined]
+
+
+def test_nothing_is_reported_or_left_in_the_home_folder(tmp_path: Path) -> None:
+    """ONNX Runtime would put an identifier of the machine there, and what it is going to send."""
+    environment = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    environment |= {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    code = "import pippin, os; pippin.load(os.sys.argv[1]).predict({'image': os.sys.argv[2]})"
+    words = [sys.executable, "-c", code, str(ROOT / "examples/digits.mlmodel"), str(ROOT / "examples/digit-7.png")]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.rglob("*")) == []
+    code = "import pippin, os; print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    for mine, wanted in ((None, "1"), ("0", "0")):
+        more = {} if mine is None else {"ORT_DISABLE_TELEMETRY": mine}
+        words = [sys.executable, "-c", code]
+        done = subprocess.run(words, env=environment | more, capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == wanted
 
 
 def test_compare_and_profile_take_paths() -> None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from .training.trainer import train
 
 __version__ = "0.1.0"
+
+# Official builds of ONNX Runtime report their use to Microsoft and keep an identifier of the machine in the home
+# folder. Nobody who runs a model here asked for that. It looks at this when it is loaded; who wants it sets 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = [
     "CheckError",
