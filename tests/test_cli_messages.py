@@ -123,3 +123,27 @@ def test_an_old_python_is_told_so(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(sys, "argv", ["dev.py", "test"])
     assert tool["main"]() == 1
     assert capsys.readouterr().err.startswith("error: Python 3.11 or newer is needed")
+
+
+def test_what_is_not_known_of_a_network_is_said(tmp_path: Path) -> None:
+    assert "not known" not in CliRunner().invoke(cli, ["inspect", DIGITS]).output
+    content = Path(DIGITS).read_bytes()
+    at = content.rindex(b"features")
+    (tmp_path / "broken.mlmodel").write_bytes(content[:at] + b"featurez" + content[at + 8 :])
+    done = CliRunner().invoke(cli, ["inspect", str(tmp_path / "broken.mlmodel")])
+    assert done.exit_code == 0
+    assert "the shapes are not known: layer 'dense' (innerProduct): input 'featurez' is made by no" in done.output
+
+
+def test_no_color() -> None:
+    pty = pytest.importorskip("pty")
+    for value, colors in (("", True), ("1", False)):
+        ours, theirs = pty.openpty()
+        words = [sys.executable, "-m", "pippin", "check", DIGITS]
+        with subprocess.Popen(words, stdout=theirs, env=os.environ | {"NO_COLOR": value}) as running:
+            os.close(theirs)
+            running.wait()
+        printed = os.read(ours, 1 << 16)
+        os.close(ours)
+        assert b"good" in printed
+        assert (b"\x1b[" in printed) is colors

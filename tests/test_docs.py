@@ -75,3 +75,21 @@ def test_block(folder: Path, page: str, language: str, content: str, wanted: str
         assert done.returncode == 0 or wanted, f"{command}: {done.stderr}"
     if wanted and commands:
         assert same(printed, wanted), f"{page} says:\n{wanted}\nbut it prints:\n{printed}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names by which the headings of a page are linked."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        if link.startswith(("https://", "http://")):
+            continue
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert target.is_relative_to(ROOT), link
+        assert not anchor or anchor in anchors(target), link

@@ -73,8 +73,11 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pippin", prog_name="pippin")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Runs Core ML neural networks and OpenHarmony NNRt models on any machine."""
+    if os.environ.get("NO_COLOR"):
+        context.color = False
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ def describe(model: Model) -> dict[str, Any]:
     """Everything ``pippin inspect`` knows, as plain data."""
     document = model.document
     network = document.network
+    shapes, problem = _shapes(model)
     return {
         "schema": SCHEMA,
         "file": document.name,
@@ -31,7 +32,8 @@ def describe(model: Model) -> dict[str, Any]:
         "preprocessing": [_preprocessing(model, entry) for entry in network.preprocessing],
         "mapping": "legacy rank 5 [sequence, batch, channel, height, width]" if model.legacy else "exact",
         "labels": model.labels,
-        "layers": layers(model),
+        "layers": layers(model, shapes),
+        "shapesUnknown": problem or None,
         "weights": weights(model),
     }
 
@@ -68,15 +70,20 @@ def _preprocessing(model: Model, entry: Any) -> dict[str, Any]:
     return result
 
 
-def layers(model: Model) -> list[dict[str, Any]]:
-    """Each layer of the network with its kind, names, the shapes of its outputs for the default input, and weights."""
-    from ..coreml.lower import place
+def _shapes(model: Model) -> tuple[dict[str, Any], str]:
+    """The shapes of blobs for the default input, or why they cannot be told."""
     from ..errors import PippinError
 
     try:
-        shapes = model.blob_shapes()
-    except PippinError:
-        shapes = {}
+        return dict(model.blob_shapes()), ""
+    except PippinError as error:
+        return {}, str(error)
+
+
+def layers(model: Model, shapes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each layer of the network with its kind, names, the shapes of its outputs, and weights."""
+    from ..coreml.lower import place
+
     result = []
     for index, layer in enumerate(model.document.network.layers):
         kind = layer.WhichOneof("layer")
@@ -110,7 +117,7 @@ def layer(model: Model, which: str) -> dict[str, Any]:
     """
     from ..errors import InputError, PippinError
 
-    entries = layers(model)
+    entries = layers(model, _shapes(model)[0])
     found = [entry for entry in entries if entry["name"] == which]
     if not found and which.isdigit() and int(which) < len(entries):
         found = [entries[int(which)]]
@@ -244,7 +251,7 @@ def as_text(description: dict[str, Any]) -> str:
         lines += [f"  {_preprocessing_text(entry)}" for entry in d["preprocessing"]]
     if d["labels"]:
         shown = ", ".join(map(str, d["labels"][:6]))
-        lines.append(f"\nlabels\n  {len(d['labels'])}: {shown}{', …' if len(d['labels']) > 6 else ''}")
+        lines.append(f"\nlabels ({len(d['labels'])})\n  {shown}{', …' if len(d['labels']) > 6 else ''}")
     lines.append(f"\nlayers ({len(d['layers'])}; blobs: {d['mapping']})")
     rows: list[tuple[Any, ...]] = []
     for layer in d["layers"]:
@@ -254,6 +261,8 @@ def as_text(description: dict[str, Any]) -> str:
             held = f"{sum(w['count'] for w in layer['weights']):,} in {len(layer['weights'])} arrays"
         rows.append((layer["index"], layer["name"], layer["kind"], shape, held))
     lines.append(text.table(rows, ("#", "name", "kind", "output shape", "weights"), indent="  ", right="0"))
+    if d["shapesUnknown"]:
+        lines.append(f"  the shapes are not known: {d['shapesUnknown'].replace(chr(10), chr(10) + '  ')}")
     if d["weights"]:
         lines.append("\nweights")
         rows = [(w["encoding"], w["arrays"], f"{w['values']:,}", text.size(w["bytes"])) for w in d["weights"]]

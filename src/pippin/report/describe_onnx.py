@@ -131,7 +131,7 @@ def as_text(description: dict[str, Any]) -> str:
         lines.append(text.table([(entry["name"], entry["text"]) for entry in d[title]], indent="  "))
     if d["labels"]:
         shown = ", ".join(map(str, d["labels"][:6]))
-        lines.append(f"\nlabels\n  {len(d['labels'])}: {shown}{', …' if len(d['labels']) > 6 else ''}")
+        lines.append(f"\nlabels ({len(d['labels'])})\n  {shown}{', …' if len(d['labels']) > 6 else ''}")
     lines.append(f"\nnodes ({len(d['layers'])})")
     rows: list[tuple[Any, ...]] = []
     for node in d["layers"]:
