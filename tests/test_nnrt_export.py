@@ -238,6 +238,13 @@ CASES: dict[str, Make] = {
     "Gather, indices handed in": lambda g: g.Gather(weights(g, 5, 3), vector(g, 4, dtype="int64")),
     "GatherND": lambda g: g.GatherND(vector(g), np.array([[1, 2], [0, 5]])),
     "ScatterND": lambda g: g.ScatterND(np.zeros((5, 3), np.float32), np.array([[3], [0]]), vector(g, 2, 3)),
+    "OneHot, from the end": lambda g: g.OneHot(
+        g.Sub(vector(g, 4, dtype="int64"), g.constant(np.array([1, 2, 4, 5]))), np.array([3]), np.float32([-1, 2])
+    ),
+    "OneHot, constants from the end": lambda g: g.Add(
+        g.input("shift", "float32", (5, 3)),
+        g.OneHot(g.constant(np.array([0, -1, -3, 3, -4])), np.array([3]), np.float32([-1, 2])),
+    ),
     "OneHot": lambda g: g.OneHot(vector(g, 4, dtype="int64"), np.array([3]), np.float32([-1, 2]), axis=0),
     "ConstantOfShape": lambda g: g.Add(vector(g), g.ConstantOfShape([4, 6], value=np.float32([2.5]))),
     "NonZero": lambda g: g.Cast(g.NonZero(vector(g, 3, 2, dtype="bool")), to=onnx.TensorProto.FLOAT),
@@ -376,6 +383,11 @@ def test_outputs_that_are_inputs_or_each_other() -> None:
         return y, g.Identity(y), x, g.constant(rng(3, 3), name="table")
 
     check(make, "nchw")
+
+
+def test_element_types_that_there_are_not() -> None:
+    exported = export(built(lambda g: g.Cast(vector(g), to=onnx.TensorProto.FLOAT8E5M2)))
+    assert [gap.reason for gap in exported.missing] == ["there is no element type float8_e5m2"]
 
 
 def test_numbers_of_64_bits_become_32() -> None:

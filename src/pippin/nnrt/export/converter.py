@@ -247,7 +247,10 @@ def data_type(dtype: np.dtype[Any]) -> DataType:
     """The interface's number of the element type that stands for one of the hub's."""
     from ..types import data_type_of
 
-    return data_type_of(narrow(dtype))
+    try:
+        return data_type_of(narrow(dtype))
+    except KeyError:
+        raise UnsupportedError(f"there is no element type {dtype}") from None
 
 
 def _fusible(node: Node) -> ActivationType | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import UnsupportedError
 from ... import attributes as a
-from ...enums import Format
+from ...enums import DataType, Format
 from ..converter import FIRST, LAST, Converter, known, narrow
 from ..registry import rule
 
@@ -208,12 +208,29 @@ def scatter_nd(c: Converter, n: Node) -> None:
 
 @rule("OneHot")
 def one_hot(c: Converter, n: Node) -> None:
-    """OneHot; indices must not count from the end."""
+    """OneHot; indices that count from the end are brought to the front before."""
     x, value = _first(n)
-    depth, pair = _required(c, n, 1, "depth"), _required(c, n, 2, "values")
+    depth, pair = int(_required(c, n, 1, "depth").reshape(-1)[0]), _required(c, n, 2, "values")
     axis = int(n.attributes.get("axis", -1))
     off, on = (c.number(number, value.dtype) for number in pair.reshape(-1))
-    c.put(value, c.node(a.OneHot(axis), c.plain(x), c.whole(int(depth.reshape(-1)[0])), on, off, like=value))
+    c.put(value, c.node(a.OneHot(axis), _from_the_front(c, x, depth), c.whole(depth), on, off, like=value))
+
+
+def _from_the_front(c: Converter, x: Value, size: int) -> Ref:
+    """Indices below 0 with the size added."""
+    import numpy as np
+
+    if x.data is not None:
+        data = x.data.astype(np.int64)
+        return c.constant(np.where(data < 0, data + size, data), x.name)
+    indices = c.plain(x)
+    if x.dtype.kind == "u" or (x.node is not None and x.node.op in ("ArgMax", "ArgMin")):
+        return indices
+    if indices.data_type != DataType.INT32:
+        indices = c.node(a.Cast(), indices, c.whole(int(DataType.INT32)))
+    below, above = c.node(a.Less(), indices, c.whole(0)), c.node(a.AddFusion(), indices, c.whole(size))
+    result: Ref = c.node(a.Where(), below, above, indices)
+    return result
 
 
 @rule("ConstantOfShape")
