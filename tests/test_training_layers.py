@@ -188,7 +188,7 @@ def test_statistics_over_the_batch_are_never_joined() -> None:
 def test_the_update_runs_in_one_session() -> None:
     trainer = Trainer(read(linear().SerializeToString()), {}, None, {"threads": None, "custom_layers": None})
     step, _ = trainer.prepared({"x": X, "t": T}, 2, training=True)
-    assert {"loss", "norms", "next innerProduct0/weights", "next innerProduct0/bias"} == set(step.session.outputs)
+    assert {"loss", "norms", "innerProduct0/weights next", "innerProduct0/bias next"} == set(step.session.outputs)
     assert isinstance(trainer.problem, Problem)
 
 
@@ -310,3 +310,27 @@ def test_a_sample_that_is_a_batch_itself_is_refused() -> None:
     source = updatable(network([("innerProduct", dense([[1.0, 2.0]]), ["x"], ["y"])], {"x": [2]}, ["y"], exact=False))
     with pytest.raises(InputError, match=r"a sample must have a batch axis of size 1, got \[2, 2, 1, 1\]"):
         train(source.SerializeToString(), {"x": np.zeros((4, 1, 2, 2)), "t": np.zeros((4, 2))})
+
+
+NAMES = (
+    "loss", "correct", "norms", "learning rate", "correction", "target of the loss", "judged", "sum of loss", "xs",
+    "innerProduct1/weights", "innerProduct1/weights:0", "innerProduct1/weights next", "x (input)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("what", ["input", "blob", "layer"])
+def test_any_name_will_do(name: str, what: str) -> None:
+    """Inputs, blobs and layers called as the parts of a step are, in batches and sample by sample."""
+    x, blob = (name if what == which else which for which in ("input", "blob"))
+    for first in (("activation", {"tanh": {}}), ("cumSum", {"axis": 0})):
+        layers = [(*first, [x], [blob]), ("innerProduct", dense([[1.0, 2.0]], [0.5]), [blob], ["y"])]
+        model = updatable(network(layers, {x: [1, 2]}, ["y"]), shape=[1, 1], optimizer=ADAM)
+        if what == "layer":
+            model.neuralNetwork.layers[1].name = name
+            model.neuralNetwork.updateParams.lossLayers[0].name = "judge"
+        data = {x: np.float32(X)[:, None], "t": T}
+        values = np.tanh(X) if first[0] == "activation" else X
+        found = train(model.SerializeToString(), data).history[0]["loss"]
+        assert found == pytest.approx(float(np.mean((values @ [1, 2] + 0.5 - T.ravel()) ** 2)), rel=1e-5)
+        assert check_gradients(model.SerializeToString(), data).ok

@@ -17,7 +17,7 @@ from .encode import Encoder
 from .losses import TINY
 from .parameters import Parameter
 from .settings import Settings
-from .step import State
+from .step import GRADIENT, State
 from .trainer import Trainer
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ def _check(trainer: Trainer, columns: Mapping[str, Any], count: int, places: int
     random = np.random.default_rng(seed)
     values = problem.parameters.values()
     # a gradient that is nothing beside the others cannot be told from 0
-    floor = 1e-4 * max(float(np.abs(answers[f"gradient of {p.name}"]).max(initial=0)) for p in problem.parameters)
+    floor = 1e-4 * max(float(np.abs(answers[p.name + GRADIENT]).max(initial=0)) for p in problem.parameters)
     for parameter in problem.parameters:
-        gradient = answers[f"gradient of {parameter.name}"]
+        gradient = answers[parameter.name + GRADIENT]
         weights = values[parameter.name]
         # where the gradient is largest, and elsewhere
         order = np.argsort(-np.abs(gradient.reshape(-1)), kind="stable")[: places // 2]

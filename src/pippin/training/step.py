@@ -12,7 +12,7 @@ A mini-batch is laid out in one of three ways, the first that serves:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,9 +40,21 @@ if TYPE_CHECKING:
 log = logging.getLogger("pippin")
 
 TARGET = "target of the loss"
+NEXT, GRADIENT = " next", " gradient"
+"""What stands behind the name of a weight in those of its outputs. Names of weights end in the name of a field."""
 SAMPLES = 3
 """How many samples are laid out in a batch to see whether they stay apart."""
 Shapes = Sequence[tuple[int, ...]]
+
+
+def input_name(name: str) -> str:
+    """What an input of the network is called in a step."""
+    return f"{name} (input)"
+
+
+def slot_names(name: str, count: int) -> list[str]:
+    """What the slots of a weight are called."""
+    return [f"{name}:{index}" for index in range(count)]
 
 
 class Problem:
@@ -166,11 +178,7 @@ class Problem:
         if self.layout == "each":
             return _scanned(self, count, False)
         network = _Network(self, self.batch_shapes(self.layout, count), count, [])
-        g, loss = network.g, network.loss
-        g.output(loss.value, "loss")
-        if loss.correct is not None:
-            g.output(loss.correct, "correct")
-        return Step(self, network.finished(), network.draws)
+        return Step(self, network.g, network, _judgement(network.g, network.loss))
 
 
 def joined_shape(shape: tuple[int, ...], layout: str, count: int, legacy: bool) -> tuple[int, ...]:
@@ -209,6 +217,7 @@ class _Network:
         )
         g = self.g
         self.inputs = g.graph.inputs[: len(model.inputs)]
+        self.names = dict(zip(map(input_name, model.inputs), self.inputs, strict=True))
         blob = lowerer.blobs.get(settings.input)
         if blob is None:
             raise CheckError(f"the loss layer's input {settings.input!r} is made by no layer")
@@ -225,7 +234,7 @@ class _Network:
                 target = g.input(TARGET, np.float32, y.shape)
                 self.loss = losses.mean_squared_error(g, y, target)
                 self.classes = 0
-        self.target = target
+        self.target = self.names[TARGET] = target
         self.target_shape = tuple(int(dim) for dim in y.shape)
 
     def trained(self, g: Any, message: Any, shape: Sequence[int], field: str) -> Value:
@@ -260,10 +269,6 @@ class _Network:
             result[name] = gradient
         return result
 
-    def finished(self) -> Graph:
-        prune(self.g.graph)
-        return self.g.graph
-
     def judge(self) -> Callable[[Sequence[NDArray[Any]], dict[str, NDArray[Any]]], NDArray[Any]]:
         """A function from inputs and weights to what the loss judges (a cross entropy: what its softmax is given).
 
@@ -273,6 +278,7 @@ class _Network:
         self.g.output(self.loss.seed, "judged")
         prune(graph)
         graph.inputs = [value for value in graph.inputs if _used(graph, value)]
+        claim(graph, self.names | self.values)
         session = Session(write(graph), threads=self.problem.threads)
         names = [value.name for value in self.inputs]
 
@@ -283,32 +289,35 @@ class _Network:
         return judged
 
 
+def _judgement(g: Builder, loss: losses.Loss) -> dict[str, Value]:
+    """Appends the outputs of any step: the loss, and how many classes are right."""
+    found = {"loss": g.output(loss.value)}
+    return found if loss.correct is None else {**found, "correct": g.output(loss.correct)}
+
+
 def _updating(problem: Problem, g: Builder, network: _Network, gradients: dict[str, Value], loss: losses.Loss) -> Step:
     """Appends the optimizer and the outputs of a training step."""
     optimizer = problem.settings.optimizer
     scalars = {name: g.input(name, np.float32, ()) for name in optimizer.scalars(1)}
-    g.output(loss.value, "loss")
-    if loss.correct is not None:
-        g.output(loss.correct, "correct")
+    names = {**scalars, **_judgement(g, loss)}
     norms = []
     with g.scope("update", "the optimizer"):
         for name, gradient in gradients.items():
             w = network.values[name]
-            slots = [g.input(f"{name}:{index}", np.float32, w.shape) for index in range(optimizer.slots)]
+            slots = [g.input(slot, np.float32, w.shape) for slot in slot_names(name, optimizer.slots)]
             new, kept = optimizer.emit(g, w, gradient, slots, scalars)
-            for value, target in zip((new, *kept), (name, *(slot.name for slot in slots)), strict=True):
-                g.output(value, f"next {target}")
+            targets = [name, *slot_names(name, optimizer.slots)]
+            names |= dict(zip(targets[1:], slots, strict=True))
+            names |= {target + NEXT: g.output(value) for value, target in zip((new, *kept), targets, strict=True)}
             norms.append(g.reshape(g.ReduceL2(gradient, None, keepdims=0), [1]))
-        g.output(g.Concat(*norms, axis=0) if len(norms) > 1 else norms[0], "norms")
-    return Step(problem, network.finished() if g is network.g else g.graph, network.draws)
+        names["norms"] = g.output(g.Concat(*norms, axis=0) if len(norms) > 1 else norms[0])
+    return Step(problem, g, network, names)
 
 
 def _told(problem: Problem, g: Builder, network: _Network, gradients: dict[str, Value], loss: losses.Loss) -> Step:
     """Appends the outputs of a step that tells the gradients and changes nothing."""
-    g.output(loss.value, "loss")
-    for name, gradient in gradients.items():
-        g.output(gradient, f"gradient of {name}")
-    return Step(problem, network.finished() if g is network.g else g.graph, network.draws)
+    names = _judgement(g, loss) | {name + GRADIENT: g.output(gradient) for name, gradient in gradients.items()}
+    return Step(problem, g, network, names)
 
 
 def _scanned(problem: Problem, count: int, training: bool, *, update: bool = True) -> Step:
@@ -337,39 +346,58 @@ def _scanned(problem: Problem, count: int, training: bool, *, update: bool = Tru
     found = dict(zip(parts, results, strict=True))
     value = g.Mul(found["loss"], 1 / count)
     total_loss = losses.Loss(value, found.get("correct"), network.loss.seed, network.loss.gradient)
+    network.names = dict(zip(network.names, stacks, strict=True))
     if training:
         means = {name: g.Mul(found[name], 1 / count) for name in gradients}
-        step = (_updating if update else _told)(problem, g, network, means, total_loss)
-    else:
-        g.output(value, "loss")
-        if total_loss.correct is not None:
-            g.output(total_loss.correct, "correct")
-        step = Step(problem, g.graph, network.draws)
-    step.stacked = {value.name: stack.name for value, stack in zip(inputs, stacks, strict=True)}
-    return step
+        return (_updating if update else _told)(problem, g, network, means, total_loss)
+    return Step(problem, g, network, _judgement(g, total_loss))
 
 
 def _used(graph: Graph, value: Value) -> bool:
     return any(value is operand for node in graph.walk() for operand in node.inputs)
 
 
-class Step:
-    """A compiled step. ``run`` takes blobs by input name; weights and slots stay in the engine's own memory."""
+def claim(graph: Graph, names: Mapping[str, Value]) -> None:
+    """Gives values their ``names``, by which they are fed and asked for; what else is called so is called otherwise.
 
-    def __init__(self, problem: Problem, graph: Graph, draws: Sequence[Draw]) -> None:
-        written = write(graph)
-        self.graph = graph
-        self.session = Session(written, threads=problem.threads)
-        self.draws = list(draws)
-        self.stacked: dict[str, str] = {}
-        self.results = {value.name: value for value in graph.outputs if not value.name.startswith("next ")}
+    Layers and blobs of a network may have any name, "loss" or "a/weights" among them.
+    """
+    values = [*graph.inputs, *graph.constants(), *(value for node in graph.walk() for value in node.outputs)]
+    values += [value for node in graph.walk() for inner in node.subgraphs() for value in inner.inputs]
+    own, taken = {id(value) for value in names.values()}, {value.name for value in values} | set(names)
+    for value in values:
+        while id(value) not in own and value.name in names:
+            fresh = f"{value.name} (inside)"
+            while fresh in taken:
+                fresh += "'"
+            taken.add(fresh)
+            value.name = fresh
+    for name, value in names.items():
+        value.name = name
+
+
+class Step:
+    """A compiled step. ``run`` takes blobs by ``input_name``; weights and slots stay in the engine's own memory.
+
+    ``names`` are those of its scalars, slots and outputs; those of inputs and weights are the network's.
+    """
+
+    def __init__(self, problem: Problem, g: Builder, network: _Network, names: Mapping[str, Value]) -> None:
+        graph = self.graph = g.graph
+        if g is network.g:
+            prune(graph)
+        self.draws = list(network.draws)
+        drawn = {value.name: value for value in graph.inputs if value.name in {draw.name for draw in self.draws}}
+        claim(graph, {**drawn, **network.names, **network.values, **names})
+        self.session = Session(write(graph), threads=problem.threads)
+        self.results = {value.name: value for value in graph.outputs if not value.name.endswith(NEXT)}
         self._bindings: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def run(self, state: State, feeds: dict[str, NDArray[Any]], scalars: dict[str, float]) -> dict[str, NDArray[Any]]:
         """Runs once on the weights of ``state`` and makes the new ones current; answers the results by name."""
         binding, results = self._binding(state)
         for name, array in feeds.items():
-            binding.bind_cpu_input(self.stacked.get(name, name), array)
+            binding.bind_cpu_input(name, array)
         with np.errstate(over="ignore"):  # the weights will tell
             numbers = {name: np.array(number, np.float32) for name, number in scalars.items()}
         for name, number in numbers.items():
@@ -397,7 +425,7 @@ class Step:
                     results[name] = ort.OrtValue.ortvalue_from_shape_and_type(shape, np.float32)
                     binding.bind_ortvalue_output(name, results[name])
                 else:
-                    binding.bind_ortvalue_output(name, then[name.removeprefix("next ")])
+                    binding.bind_ortvalue_output(name, then[name.removesuffix(NEXT)])
             self._bindings[state.current] = binding, results
         return self._bindings[state.current]
 
@@ -420,8 +448,8 @@ class State:
         """The weights of the file and empty slots."""
         arrays = dict(problem.parameters.values())
         for name, array in list(arrays.items()):
-            for index in range(problem.settings.optimizer.slots):
-                arrays[f"{name}:{index}"] = np.zeros_like(array)
+            for slot in slot_names(name, problem.settings.optimizer.slots):
+                arrays[slot] = np.zeros_like(array)
         return cls(arrays)
 
     def turn(self) -> None:

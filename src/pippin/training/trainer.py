@@ -25,7 +25,7 @@ from .checkpoint import Checkpoint
 from .encode import Encoder
 from .parameters import written
 from .settings import Settings, settings
-from .step import TARGET, Problem, State, Step
+from .step import TARGET, Problem, State, Step, input_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -332,8 +332,9 @@ class Trainer:
             self.steps[key] = problem.training(count) if training else problem.evaluation(count)
         step = self.steps[key]
         if problem.layout == "each":
-            return step, {**inputs, TARGET: target if target.ndim > 1 else target[:, None]}
-        feeds = {name: problem.joined(array, problem.layout) for name, array in inputs.items()}
+            feeds = {input_name(name): array for name, array in inputs.items()}
+            return step, {**feeds, TARGET: target if target.ndim > 1 else target[:, None]}
+        feeds = {input_name(name): problem.joined(array, problem.layout) for name, array in inputs.items()}
         wanted = next(value for value in step.graph.inputs if value.name == TARGET).shape
         if target.ndim > 1:
             moved = problem.layout == "join" and self.model.legacy and target.ndim == 6
