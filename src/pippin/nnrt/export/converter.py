@@ -220,7 +220,8 @@ class Converter:
         for value in node.outputs:
             if id(value) not in self._held:
                 dims = [dim if isinstance(dim, int) else -1 for dim in value.shape]
-                self.put(value, self.b.input(value.name, dims, narrow(value.dtype)))
+                there = narrow(value.dtype).upper() in DataType.__members__
+                self.put(value, self.b.input(value.name, dims, narrow(value.dtype) if there else "float32"))
 
     def finish(self) -> Model:
         """The model with the outputs of the graph, under their names."""
