@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pippin
-from make import ADAM, dense, network, updatable
+from make import ADAM, add, dense, network, updatable
 from pippin.coreml.read import read
-from pippin.errors import InputError, UnsupportedError
+from pippin.errors import CheckError, InputError, UnsupportedError
 from pippin.training import check_gradients, train
 from pippin.training.step import Problem
 from pippin.training.trainer import Trainer
@@ -334,3 +334,29 @@ def test_any_name_will_do(name: str, what: str) -> None:
         found = train(model.SerializeToString(), data).history[0]["loss"]
         assert found == pytest.approx(float(np.mean((values @ [1, 2] + 0.5 - T.ravel()) ** 2)), rel=1e-5)
         assert check_gradients(model.SerializeToString(), data).ok
+
+
+@pytest.mark.parametrize("names", [("first", "second"), ("same", "same"), ("innerProduct0", "second")])
+def test_layers_in_branches_train_by_names_of_their_own(names: tuple[str, str]) -> None:
+    layers = [
+        ("innerProduct", dense(np.eye(2), [0, 0]), ["x"], ["a"]),
+        ("reduceSum", {"reduceAll": True}, ["a"], ["s"]),
+        ("lessThan", {"alpha": 0.0}, ["s"], ["c"]),
+        ("branch", {}, ["c"], []),
+        ("innerProduct", dense([[1.0, 1.0]], [0]), ["b"], ["y"]),
+    ]
+    model = network(layers, {"x": [1, 2]}, ["y"])
+    branch = model.neuralNetwork.layers[3].branch
+    for net, name, w in zip((branch.ifBranch, branch.elseBranch), names, (np.eye(2), [[0, 2], [2, 0]]), strict=True):
+        add(net, [("innerProduct", dense(w, [0, 0]), ["a"], ["b"])])
+        net.layers[0].name = name
+        net.layers[0].isUpdatable = True
+        net.layers[0].innerProduct.weights.isUpdatable = net.layers[0].innerProduct.bias.isUpdatable = True
+    source = updatable(model, shape=[1, 1], layers=[0, 4]).SerializeToString()
+    data = {"x": np.float32([[[1, 2]], [[-3, -1]]]), "t": T}
+    if names == ("first", "second"):
+        assert check_gradients(source, data).ok
+        assert train(source, data, learning_rate=1e-3).history[-1]["loss"] < 40
+        return
+    with pytest.raises(CheckError, match="layers that train must have names of their own"):
+        train(source, data)

@@ -249,7 +249,9 @@ class Encoder:
         return InputError(
             f"{value!r} is none of the classes {known}",
             where=f"target {name!r}",
-            hint=f"did you mean {near[0]!r}?" if near else "",
+            hint=f"did you mean {near[0]!r}?"
+            if near
+            else f"pippin edit MODEL --set-labels gives the {len(self.texts)} classes other names",
         )
 
 

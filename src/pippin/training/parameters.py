@@ -60,7 +60,11 @@ class Parameters:
                 raise CheckError(f"{field} must be float32 or float16 to be trained, got {encoding}", where=where)
             kind = layer.WhichOneof("layer")
             self.by_name[name] = Parameter(name, where, kind, message, tuple(shape), encoding.kind)
-        return self.by_name[name]
+        found = self.by_name[name]
+        if list(found.message.pippinView) != list(message.pippinView):
+            # those of the network itself are known to differ, those in branches and loops are not
+            raise CheckError("layers that train must have names of their own, two are called so", where=where)
+        return found
 
     def values(self) -> dict[str, NDArray[Any]]:
         """The weights as the file holds them, as float32 arrays of their own."""

@@ -61,7 +61,7 @@ class Watch:
         self.squares[:] = 0
         self.count = 0
         return [
-            GradientNorms(p.name, p.where, float(norm), float(np.linalg.norm(arrays[p.name])))
+            GradientNorms(p.name, p.where, float(norm), float(np.linalg.norm(arrays[p.name].astype(np.float64))))
             for p, norm in zip(self.parameters, norms, strict=True)
         ]
 
