@@ -198,12 +198,25 @@ def test_labels_of_the_engine() -> None:
         ("conv1_relu_nchwc", "Relu"),
         ("conv1_nchwc", "Conv"),
         ("fused conv2/Conv", "Conv"),
+        ("dense/Gemm/MatMulAddFusion", "Gemm"),
     ):
         node = module._node(label, by_name, by_value)
         assert node is not None
         assert node.op == op
-    for label in ("ReorderOutput_token_5", "ReorderInput", "something else"):
+    for label in ("ReorderOutput_token_5", "ReorderInput", "something else", "gemm_input_reshape_token_1", "conv11"):
         assert module._node(label, by_name, by_value) is None
+    # a name of one letter is in many labels
+    short = {"e": nodes[0], "1": nodes[1]}
+    assert module._node("e_nchwc", short, {}) is nodes[0]
+    for label in ("Gelu_token_1", "gemm_output_reshape_token_1", "Gelu"):
+        assert module._node(label, short, {}) is None
+
+
+def test_fused_operators_are_not_called_reordering() -> None:
+    times, _ = module._by_layer(
+        pippin.load(DIGITS).graph(), {"Gelu": [1e3, 2e3], "ReorderInput": [5e3], "gemm_x": [1e3]}
+    )
+    assert times == {module.FUSED: 1.5, module.ENGINE: 6.0}
 
 
 def test_onnx(tmp_path: Path) -> None:

@@ -32,6 +32,10 @@ SCHEMA = 1
 """Version of the JSON of a profile."""
 ENGINE = "engine: reordering for its layouts"
 """What to call time that the engine spends on layouts of its own."""
+FUSED = "engine: fused, of no one layer"
+"""What to call time of operators that the engine made of several and gave a name of its own."""
+MADE = ("Reorder", "gemm_")
+"""How labels of operators begin that bring numbers into another layout or shape for the engine."""
 RUNS = 10
 
 
@@ -230,7 +234,8 @@ def _by_layer(graph: Graph, spent: Mapping[str, list[float]]) -> tuple[dict[str,
     for label, times in spent.items():
         node = _node(label, by_name, by_value)
         if node is None:
-            result[ENGINE] = result.get(ENGINE, 0.0) + statistics.median(times) / 1e3
+            what = ENGINE if label.startswith(MADE) else FUSED
+            result[what] = result.get(what, 0.0) + statistics.median(times) / 1e3
             continue
         known = own.setdefault(id(node), [0.0] * len(times))
         own[id(node)] = [a + b for a, b in zip(known, times, strict=True)]
@@ -261,13 +266,22 @@ def _node(label: str, by_name: Mapping[str, Node], by_value: Mapping[str, Node])
         node = by_name.get(text) or by_value.get(text)
         if node is not None:
             return node
-    if label.startswith("Reorder"):
+    if label.startswith(MADE):
         return None
-    near = [name for name in by_name if name and name in label]
-    if near:
-        return by_name[max(near, key=len)]
-    near = [name for name in by_value if len(name) > 3 and name in label]
-    return by_value[max(near, key=len)] if near else None
+    for nodes in (by_name, by_value):
+        near = [name for name in nodes if _holds(label, name)]
+        if near:
+            return nodes[max(near, key=len)]
+    return None
+
+
+def _holds(label: str, name: str) -> bool:
+    """Whether a label has the name in it, as in "name/MatMulAddFusion": as a whole word, a short one in front."""
+    at = label.find(name) if name else -1
+    if at < 0 or (at and len(name) <= 3):
+        return False
+    ends = label[at - 1 : at] + label[at + len(name) : at + len(name) + 1]
+    return not any(sign.isalnum() for sign in ends)
 
 
 def _hosts(graph: Graph, own: Mapping[int, Any]) -> dict[int, Node]:
@@ -316,7 +330,7 @@ def _rows(layers: Mapping[str, Layer], times: Mapping[str, float], hosts: Mappin
         rows.append(Row(place, layer.kind, layer.depth, ms, ms / total, *own, inside.get(place, "")))
     for place, ms in times.items():
         if place not in layers:
-            rows.append(Row(place, "engine" if place == ENGINE else "other", 0, ms, ms / total, 0, 0, 0))
+            rows.append(Row(place, "engine" if place in (ENGINE, FUSED) else "other", 0, ms, ms / total, 0, 0, 0))
     return rows
 
 
