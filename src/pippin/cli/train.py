@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .values import custom_layers
+
 if TYPE_CHECKING:
     from ..training.trainer import Progress
 
@@ -46,6 +48,7 @@ RULES = ("crop", "fit", "stretch")
 @click.option("--loss", type=click.Choice(["cross-entropy", "mean-squared-error"]), help="With --make-updatable.")
 @click.option("--optimizer", type=click.Choice(["sgd", "adam"]), help="With --make-updatable (default: sgd).")
 @click.option("--check-gradients", is_flag=True, help="Compare gradients with the reference instead of training.")
+@custom_layers
 @click.pass_context
 def command(
     context: click.Context, /, model: str, data: str | None, validation: str | None, output: str | None,

@@ -332,7 +332,7 @@ def _measure(result: Stored, before: NDArray[np.float32], after: NDArray[np.floa
 
 
 def _tell(step: Step, done: Sequence[Stored], notes: dict[str, list[str]]) -> None:
-    from ...report.text import size
+    from ...report.text import plural, size
 
     step.details["weights"] = [entry.to_dict() for entry in done]
     step.details["left"] = {reason: list(places) for reason, places in notes.items()}
@@ -348,7 +348,7 @@ def _tell(step: Step, done: Sequence[Stored], notes: dict[str, list[str]]) -> No
         vanished = sum(entry.vanished for entry in done)
         if vanished:
             most = max(done, key=lambda entry: entry.vanished)
-            step.notes.append(f"{vanished:,} values became zero, most of them in {most.place}: {most.field}")
+            step.notes.append(f"{plural(vanished, 'value')} became zero, most of them in {most.place}: {most.field}")
     for reason, places in notes.items():
         shown = ", ".join(places[:3]) + (f" and {len(places) - 3:,} more" if len(places) > 3 else "")
         step.notes.append(f"left as they are: {shown} ({reason})")
