@@ -73,6 +73,7 @@ def test_json(tmp_path: Path) -> None:
         (("--set-flexible", "image=8..x8..", "--dry-run"), 1, "layer 'dense'"),
         (("--set-flexible", "image=a..b", "--dry-run"), 2, "is no range"),
         (("--set-size", "image=axb", "--dry-run"), 2, "is no size"),
+        (("--quantize", "0", "--dry-run"), 1, "1 to 8 bits"),
         (("--set-labels", "nothing.txt", "--dry-run"), 2, "there is no such file"),
         (("--input-array", "image preprocessing=maybe", "--dry-run"), 2, "keep or drop"),
         (("--rename-input", "imag=x", "--dry-run"), 1, "no input 'imag'"),

@@ -310,3 +310,22 @@ def test_page_in_a_browser(page: Path, tmp_path: Path) -> None:
     assert "conv2" in first
     assert widths == pytest.approx(1000, abs=1)
     assert bars >= 4
+
+
+def test_a_temporary_folder_without_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from pippin.errors import WriteError
+    from pippin.runtime.session import Session
+
+    model, usual = pippin.load(DIGITS), Session.end_profiling
+
+    def cut_short(session: Session) -> str:
+        path = Path(usual(session))
+        path.write_text(path.read_text(encoding="utf-8")[:1000], encoding="utf-8")
+        return str(path)
+
+    monkeypatch.setattr(Session, "end_profiling", cut_short)
+    with pytest.raises(WriteError, match=r"the engine's times cannot be written.*is the disk full"):
+        profile(model, runs=1, fresh=False)
+    monkeypatch.setattr(Session, "end_profiling", lambda session: str(tmp_path / "none.json"))
+    with pytest.raises(WriteError, match=r"the engine's times cannot be written.*No such file"):
+        profile(model, runs=1, fresh=False)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedError
+from ..errors import PippinError, UnsupportedError, WriteError
 from ..graph import flops
 from ..graph.ir import Graph, Node
 from ..loading import loaded
@@ -192,11 +192,17 @@ def _spent(model: AnyModel, graph: Graph, feeds: dict[str, Any], runs: int) -> t
 
     if has_functions(graph):
         raise UnsupportedError("a network with custom layers in Python runs in pieces, which are not profiled")
-    with tempfile.TemporaryDirectory() as folder:
-        session = Session(write(graph), threads=model.threads, profile=str(Path(folder) / "run"))
-        for _ in range(runs + 1):
-            session.run(feeds)
-        events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            session = Session(write(graph), threads=model.threads, profile=str(Path(folder) / "run"))
+            for _ in range(runs + 1):
+                session.run(feeds)
+            events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
+    except PippinError:
+        raise
+    except (OSError, ValueError) as error:  # where it ends in the middle the engine does not tell
+        reason = error.strerror if isinstance(error, OSError) else "the file is not whole; is the disk full?"
+        raise WriteError(f"the engine's times cannot be written to a temporary folder: {reason}") from None
     starts = [event["ts"] for event in events if event["cat"] == "Session" and event["name"] == "model_run"]
     nodes = [event for event in events if event["cat"] == "Node" and event["name"].endswith("_kernel_time")]
     found: dict[str, list[float]] = {}

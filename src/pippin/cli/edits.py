@@ -197,7 +197,7 @@ def _quantize(editor: Editor, value: str) -> None:
             raise _Words(f"{word!r} is not understood")
     if bits is None and options.get("mode") != "float16":
         raise _Words("the number of bits is not given")
-    editor.quantize(bits or 16, **options)
+    editor.quantize(16 if bits is None else bits, **options)
 
 
 def _prune(editor: Editor, value: str) -> None:
