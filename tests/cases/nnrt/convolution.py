@@ -28,6 +28,7 @@ CASES = [
     conv("a bias, known values", {}, RAMP, ONES, const([0.5]), expect=([[[[12.5], [16.5]], [[24.5], [28.5]]]],)),
     conv("no bias", {}, X, weights(3, 2, 3, 4)),
     conv("a bias", {}, X, weights(3, 2, 3, 4), weights(3)),
+    conv("weight and bias of other types", {}, X, const(drawn(3, 2, 3, 4), np.float16), const(drawn(3), np.float64)),
     conv("pads of four sizes", {"padList": [0, 1, 2, 3]}, X, weights(3, 2, 3, 4), weights(3)),
     conv(
         "pads, known values",
@@ -161,6 +162,9 @@ def transposed(note: str, attributes: dict[str, Any], *inputs: Any, **options: A
 SMALL = f32([[[[1], [2]], [[3], [4]]]])
 D, D2 = (2, 3, 4, 4), (2, 4, 3, 4)
 CASES += [
+    transposed(
+        "weight and bias of other types", {}, D, const(drawn(4, 2, 3, 3), np.float16), const(drawn(3), np.float64)
+    ),
     transposed("known values", {}, SMALL, ONES, expect=([[[[1], [3], [2]], [[4], [10], [6]], [[3], [7], [4]]]],)),
     transposed(
         "strides, known values",

@@ -119,6 +119,14 @@ CASES = [
         "large inputs",
         inputs=(drawn(4, 2, 3) * f32(50), weights(1, 20, 3), weights(1, 20, 5), weights(1, 40), (1, 2, 5), (1, 2, 5)),
     ),
+    *(
+        lstm(
+            f"states in half precision, {note}",
+            attributes=zone,
+            inputs=(*HALVES[:4], drawn(1, 2, 5, dtype=np.float16), drawn(1, 2, 5, seed=9, dtype=np.float16)),
+        )
+        for note, zone in (("plain", {}), ("zoneout", {"zoneoutCell": 0.25}))
+    ),
     lstm("two layers", attributes={"numLayers": 2}, refuses="numLayers"),
     lstm("a projection", attributes={"projSize": 2}, refuses="projSize"),
     lstm("weightIh of another size", inputs=((4, 2, 3), weights(1, 20, 4), *HALVES[2:]), refuses="weight|dims"),

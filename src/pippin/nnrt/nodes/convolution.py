@@ -72,11 +72,12 @@ def conv2d(g: NodeBuilder, p: attributes.Conv2DFusion, x: Value, w: Value, bias:
     stride, dilation = pair(p.stride, "stride"), pair(p.dilation, "dilation")
     padding = padding_of(p.padMode, p.padList, "padList")
     _check_reach(g, x, [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)], padding)
+    work = single(g, x)
     y = conv(
         g,
-        image(g, single(g, x)),
-        nchw(g, single(g, w)),
-        None if bias is None else single(g, bias),
+        image(g, work),
+        nchw(g, g.cast(w, work.dtype)),
+        None if bias is None else g.cast(bias, work.dtype),
         stride=stride,
         dilation=dilation,
         padding=padding,
@@ -114,11 +115,12 @@ def conv2d_transpose(
         size = x.shape[axis]
         if isinstance(size, int) and (size - 1) * s + r - before - after < 1:
             raise CheckError(f"padList must leave 1 row and 1 column or more of {list(x.shape)}, got {list(p.padList)}")
+    work = single(g, x)
     y = conv_transpose(
         g,
-        image(g, single(g, x)),
-        weight,
-        None if bias is None else single(g, bias),
+        image(g, work),
+        g.cast(weight, work.dtype),
+        None if bias is None else g.cast(bias, work.dtype),
         stride=stride,
         begin=begin,
         end=[e - m for e, m in zip(end, more, strict=True)],
@@ -146,7 +148,6 @@ def _transposed_weight(
     def fits(inner: int, outer: int) -> bool:
         return channels in (None, inner) and inner % group == 0 and (wanted is None or outer == wanted)
 
-    w = single(g, w)
     if fits(first, last * group):
         return nchw(g, w), last * group
     if fits(last * group, first) and first % group == 0:

@@ -28,7 +28,8 @@ def lstm(
     for value, what in ((x, "input"), (w, "input weight"), (r, "recurrent weight"), (h, "hidden"), (c, "cell state")):
         rank_of(value, 3, what)
     _check(p, x, w, r, bias, h, c)
-    x, w, r, bias, h, c = (as_float(g, value) for value in (x, w, r, bias, h, c))
+    x = as_float(g, x)
+    w, r, bias, h, c = (g.cast(value, x.dtype) for value in (w, r, bias, h, c))
     direction = "bidirectional" if p.bidirectional else "forward"
     if p.zoneoutCell or p.zoneoutHidden:
         return _zoned(g, p, direction, x, w, r, bias, h, c)
