@@ -118,7 +118,7 @@ def test_nothing_to_round(tmp_path: Path) -> None:
     nodes = [helper.make_node("Add", ["x", "x"], ["y"])]
     model = pippin.load(onnx_file(tmp_path / "a.onnx", nodes, [("x", INT64, [2])], [("y", INT64, [2])]))
     with pytest.raises(pippin.UnsupportedError, match="nothing in float32"):
-        compare.compare(model, None, kind="float16")
+        compare.compare(model, None, precision="float16")
 
 
 def test_a_profile_of_functions(tmp_path: Path) -> None:
