@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import pippin
 from cases import normal
-from make import network
+from make import add, network
 from pippin.analysis import precision, samples
 from pippin.cli import cli
 from pippin.coreml.export import export
@@ -176,3 +176,51 @@ def test_report() -> None:
     done = CliRunner().invoke(cli, ["compare", str(DIGITS), "--precision", "bfloat16"])
     assert done.exit_code == 1
     assert "likely cause: bfloat16" in done.output
+
+
+def carried(rounds: int, factor: float = 10.0, behind: float = 2.0) -> Any:
+    """x times ``factor`` in each round of a loop, and a layer behind it."""
+    layers = [
+        ("copy", {}, ["x"], ["s"]),
+        ("loop", {"maxLoopIterations": rounds}, [], []),
+        ("activation", {"linear": {"alpha": behind}}, ["s"], ["y"]),
+    ]
+    message = network(layers, {"x": [2]}, ["s", "y"])
+    body = [("activation", {"linear": {"alpha": factor}}, ["s"], ["t"]), ("copy", {}, ["t"], ["s"])]
+    add(message.neuralNetwork.layers[1].loop.bodyNetwork, body)
+    return pippin.load(message.SerializeToString())
+
+
+def test_what_a_loop_carries_is_its_last_value() -> None:
+    model, data = carried(3), {"x": [1.25, 2.0]}
+    found = precision.narrow(model, data, "float16")
+    assert {name: value.tolist() for name, value in found.values.items()} == {
+        "x": [1.25, 2.0], "s": [1250, 2000], "t": [1250, 2000], "y": [2500, 4000],
+    }  # fmt: skip
+    assert all(entry.ok for entry in found.outputs.values())
+    assert not found.overflows()
+
+
+def test_overflow_inside_of_a_loop_is_told() -> None:
+    found = precision.narrow(carried(6), {"x": [1.0, 0.01]}, "float16")
+    assert [(effect.name, effect.overflow, effect.place) for effect in found.overflows()] == [
+        ("s", 1, "layer 'loop1' (loop)"),
+        ("t", 1, "layer 'loop1' (loop)"),
+    ]
+    # what comes in infinite is not the loop's doing
+    found = precision.narrow(carried(1), {"x": [1e6, 1.0]}, "float16")
+    assert [effect.name for effect in found.overflows()] == ["x"]
+
+
+def test_layers_around_a_loop_are_judged_by_themselves() -> None:
+    from pippin.analysis.compare import compare
+
+    found = compare(carried(3), carried(3, behind=3), {"x": [1, 2]})
+    assert found.departure is not None
+    assert (found.departure.place, found.departure.others) == ("layer 'activation2' (activation)", 0)
+    assert {step.pair.a: step.alone and step.alone.ok for step in found.steps} == {
+        "x": True, "s": None, "t": None, "y": False,
+    }  # fmt: skip
+    found = compare(carried(3), carried(3, factor=9), {"x": [1, 2]})
+    assert found.departure is not None
+    assert found.departure.place == "layer 'loop1' (loop)"

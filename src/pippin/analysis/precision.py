@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..coreml import inner
 from ..graph.rounding import LARGEST, Precision, emit, rounded
 from ..onnx_model import OnnxModel
 from . import traces
@@ -110,28 +111,50 @@ def narrow(
         hazards = {} if weights_only else _hazards(model, full.values, LARGEST[kind])
         weights = _arrays(model)
     result = Narrow(kind, weights_only, weights=_weights(weights, kind))
-    for name, value in before.items():
-        if name not in full.values:
-            continue
-        after = value if weights_only else rounded(value, kind)
-        result.values[name] = after
-        result.effects.append(_effect(name, full, value, after, hazards.get(name, "")))
+    result.values = {
+        name: value if weights_only else rounded(value, kind) for name, value in before.items() if name in full.values
+    }
+    nested = set() if isinstance(model, OnnxModel) else _nested(model, result.values)
+    for name, after in result.values.items():
+        finite = full.values[name] if name in nested else before[name]
+        result.effects.append(_effect(name, full, (finite, before[name]), after, hazards.get(name, "")))
     for name in full.outputs:
         if name in result.values:
             result.outputs[name] = difference(name, result.values[name], full.values[name])
     return result
 
 
-def _effect(name: str, full: traces.Trace, before: NDArray[Any], after: NDArray[Any], inside: str) -> Effect:
+def _nested(model: Model, values: Mapping[str, NDArray[Any]]) -> set[str]:
+    """Blobs that branches and loops write from numbers that are all finite: what is not in them was lost inside, where
+    nobody sees the blob before it is rounded."""
     import numpy as np
 
+    found: set[str] = set()
+    layers = model.document.network.layers
+    for layer in layers:
+        written = set(inner.written(layer))
+        # what they begin with is gone, what that was made of is not
+        first = [name for other in layers if written.intersection(other.output) for name in other.input]
+        read = {name for name in (*layer.input, *inner.read(layer), *first) if name not in written and name in values}
+        if all(np.isfinite(values[name]).all() for name in read):
+            found |= written
+    return found
+
+
+def _effect(
+    name: str, full: traces.Trace, before: tuple[NDArray[Any], NDArray[Any]], after: NDArray[Any], inside: str
+) -> Effect:
+    """``before``: what tells whether a number was finite, and the blob before it was rounded."""
+    import numpy as np
+
+    finite, before_ = before
     entry = difference(name, after, full.values[name], scaled=True)
     return Effect(
         name,
         full.place(name),
-        int(before.size),
-        int((np.isinf(after) & np.isfinite(before)).sum()),
-        int(((after == 0) & (before != 0)).sum()),
+        int(after.size),
+        int((np.isinf(after) & np.isfinite(finite)).sum()),
+        int(((after == 0) & (before_ != 0)).sum()),
         entry.absolute,
         entry.share,
         inside,

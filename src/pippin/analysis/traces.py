@@ -115,11 +115,13 @@ def forced(model: AnyModel, data: Mapping[str, Any], given: Mapping[str, NDArray
     draws: list[Draw] = []
     made: dict[str, Blob] = {}
     fed: Arrays = {}
+    # a loop writes them anew: what a layer in front of it gives is not what is known of them
+    nested = {name for layer in model.document.network.layers for name in inner.written(layer)}
 
     def swap(g: Context, name: str, blob: Blob) -> Blob:
         value = blob.flat(g)[0] if blob.folded else blob.nd(g)
         array = given.get(name)
-        if array is None or g.parent is not None or value.dtype != np.float32 or value.data is not None:
+        if array is None or name in nested or value.dtype != np.float32 or value.data is not None:
             return blob
         sizes = [dim for dim in value.shape if isinstance(dim, int)]
         if len(sizes) < value.rank or np.prod(sizes, dtype=np.int64) != array.size:
@@ -189,21 +191,23 @@ def changed(
     feeds = model.feeds(data)
     draws: list[Draw] = []
     made: dict[str, tuple[Blob, Any]] = {}
+    after: dict[str, Blob] = {}
 
     def finish(g: Context, name: str, blob: Blob) -> Blob:
         value = blob.flat(g)[0] if blob.folded else blob.nd(g)
         if value.dtype != np.float32:
             return blob
+        result = blob
+        if value.data is None:
+            new = change(g, value)
+            result = Blob(flat=new, lead=blob.lead) if blob.folded else Blob(nd=new)
         if g.parent is None:
-            made[name] = blob, value
-        if value.data is not None:
-            return blob
-        value = change(g, value)
-        return Blob(flat=value, lead=blob.lead) if blob.folded else Blob(nd=value)
+            made[name], after[name] = (blob, value), result
+        return result
 
     g, lowerer = inner.lowered(model, [array.shape for array in feeds.values()], draws=draws, finish=finish)
-    for name, blob in lowerer.blobs.items():  # what branches and loops wrote was changed inside
-        if name not in made:
+    for name, blob in lowerer.blobs.items():  # what branches and loops wrote, perhaps anew, was changed inside
+        if after.get(name) is not blob:
             made[name] = blob, inner.value_of(g, blob)
     names = list(made)
     for name in names:

@@ -165,6 +165,16 @@ def written(layer: Any) -> Iterable[str]:
         yield from _writes(nested.layers)
 
 
+def read(layer: Any) -> Iterable[str]:
+    """The blobs that the networks in a layer read, those that they write themselves among them."""
+    from .control_flow import networks
+
+    for nested in networks(layer):
+        for part in nested.layers:
+            yield from part.input
+            yield from read(part)
+
+
 def _writes(layers: Iterable[Any]) -> Iterable[str]:
     from .control_flow import networks
 
