@@ -259,6 +259,20 @@ def test_the_numbers_of_adam() -> None:
     assert train(made_.document, data).settings.as_json()["beta2"] == 0.75
 
 
+def test_another_choice_of_layers() -> None:
+    """Marks of before would let more layers train than was asked for."""
+    layers = [matmul("x", "a", 2, 2), act("tanh", "a", "b"), matmul("b", "y", 2, 2)]
+    first = made(network(layers, {"x": [1, 2]}, ["y"], version=4))
+    second = make_updatable(first.to_bytes(), layers=["batchedMatmul2"])
+    assert second.layers == ["batchedMatmul2"]
+    data = {"x": np.ones((2, 1, 2)), "y_true": np.zeros((2, 2))}
+    before, after = (entry.network.layers for entry in (second.document, train(second.document, data).document))
+    assert [layer.isUpdatable for layer in after] == [False, False, True]
+    assert not before[0].innerProduct.weights.isUpdatable
+    rows = check_gradients(second.document, data).rows
+    assert {row.name for row in rows} == {"batchedMatmul2/weights"}
+
+
 def test_a_message_names_the_file_once(tmp_path: Path) -> None:
     model = network([("custom", {"className": "Mine"}, ["x"], ["y"])], {"x": [1, 2]}, ["y"])
     (tmp_path / "m.mlmodel").write_bytes(model.SerializeToString())

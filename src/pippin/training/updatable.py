@@ -12,6 +12,8 @@ import numpy as np
 
 from ..coreml import write
 from ..coreml.check import check_document
+from ..coreml.edit.cut import weight_messages
+from ..coreml.edit.step import layers_of
 from ..coreml.features import ImageInput
 from ..coreml.model import Model
 from ..coreml.read import Document, Source, read
@@ -143,6 +145,7 @@ def _rewritten(
         model = type(document.model)()
         model.CopyFrom(document.model)
         new = Document(model, list(document.views), document.name, document.path, document.size)
+        _unmarked(new.network)
         _named(new.network)
         rewriter = Rewriter(
             Messages(new.network, new.views), before.blob_shapes(), before.legacy, set(before.blob_outputs())
@@ -169,6 +172,14 @@ def _judged(model: Model) -> str:
 def _ends_in_softmax(network: Any, blob: str) -> bool:
     writer = next((layer for layer in network.layers if blob in layer.output), None)
     return writer is not None and writer.WhichOneof("layer") in ("softmax", "softmaxND")
+
+
+def _unmarked(network: Any) -> None:
+    """Takes away the marks of an earlier choice: those of layers that are not chosen now would let them train on."""
+    for _, _, layer in layers_of(network):
+        layer.ClearField("isUpdatable")
+        for _, params in weight_messages(layer):
+            params.ClearField("isUpdatable")
 
 
 def _named(network: Any) -> None:
