@@ -134,7 +134,7 @@ def test_many_suspects_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("a.json", "holds several answers"),
+        ("a.json", "holds several answers: keep the one"),
         ("a.jsonl", "holds several answers"),
         ("a.npy", "an array without a name"),
         ("a.nnrt", "NNRt model"),
@@ -148,3 +148,55 @@ def test_other_sides_that_are_none(tmp_path: Path, name: str, text: str) -> None
     done = CliRunner().invoke(cli, ["compare", str(DIGITS), str(tmp_path / name), str(SEVEN)])
     assert done.exit_code == 2
     assert text in done.output
+
+
+# -- as apps write answers down ----------------------------------------------------------------------------------------
+
+
+def test_the_best_few_classes() -> None:
+    """Those that are not recorded are not compared, and do not hide what was done to the picture."""
+    model = pippin.load(DIGITS)
+    data = {"image": str(SEVEN)}
+    found = compare(model, {"probabilities": {"7": 0.99989, "4": 0.000109}}, data)
+    assert found.ok
+    assert found.notes == ["8 of 10 classes are not recorded, and not compared"]
+    assert not compare(model, {"probabilities": {"7": 0.9}}, data).ok
+    turned = recorded(model, np.ascontiguousarray(np.rot90(np.asarray(Image.open(SEVEN)))))["probabilities"]
+    best = dict(sorted(turned.items(), key=lambda item: -item[1])[:3])
+    found = compare(model, {"probabilities": best}, data)
+    assert found.departure is not None
+    assert found.departure.cause.text == "the second run sees the picture turned by 270 degrees"
+
+
+def test_observations_of_vision(tmp_path: Path) -> None:
+    seen = [{"identifier": "7", "confidence": 0.99989, "uuid": "x"}, {"identifier": "4", "confidence": 0.000109}]
+    (tmp_path / "vision.json").write_text(json.dumps(seen))
+    done = CliRunner().invoke(cli, ["compare", str(DIGITS), str(tmp_path / "vision.json"), str(SEVEN)])
+    assert done.exit_code == 0, done.output
+    assert "8 of 10 classes are not recorded" in done.output
+
+
+@pytest.mark.parametrize("label", [7, 7.0, "7", np.int64(7), np.array([7])])
+def test_labels_of_any_type(label: Any) -> None:
+    assert compare(pippin.load(DIGITS), {"digit": label}, {"image": str(SEVEN)}).ok
+    assert not compare(pippin.load(DIGITS), {"digit": 8.0}, {"image": str(SEVEN)}).ok
+
+
+@pytest.mark.parametrize("answer", [{"7": None}, [None] * 10])
+def test_null_is_no_number(answer: Any) -> None:
+    found = compare(pippin.load(DIGITS), {"probabilities": answer}, {"image": str(SEVEN)})
+    assert not found.ok
+    assert "nan" in found.outputs[0].problem
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        ({}, "holds no arrays of numbers: it is empty"),
+        ({"x": "7"}, r"holds no arrays of numbers: 'x' is a text \('7'\)"),
+        ({"probabilities": {"7": "0.9"}}, r"has no number for '7': a text \('0.9'\)"),
+    ],
+)
+def test_recordings_that_hold_no_numbers(answers: dict[str, Any], text: str) -> None:
+    with pytest.raises(pippin.InputError, match=text):
+        compare(pippin.load(DIGITS), answers, {"image": str(SEVEN)})

@@ -409,6 +409,8 @@ def test_option_custom_layers(unknown: Path) -> None:
         assert done.exit_code == 0, done.output
     done = CliRunner().invoke(cli, ["compare", str(unknown), target, *more])
     assert done.exit_code == 0, done.output
+    for name in ("run", "inspect", "convert", "compare", "dump", "profile", "edit", "train"):
+        assert "--custom-layers FILE.py" in CliRunner().invoke(cli, [name, "--help"]).output
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ..errors import InputError, PippinError
 from ..graph.rounding import EPSILON, Precision, is_exact
 from ..loading import loaded
 from ..onnx_model import OnnxModel
-from . import causes, matching, samples, traces, unseen
+from . import causes, matching, recorded, samples, traces, unseen
 from .causes import Cause
 from .difference import TOLERANCE, Difference, allowed, difference
 from .matching import Pair
@@ -142,7 +142,7 @@ def compare(
     result = Comparison(first.what, name, allowed(tolerance))
     if precision is not None:
         result.narrow = narrow(a, given, precision, first, weights_only=weights_only)
-    second, other, other_data = _second(a, b, given, result, name)
+    second, other, other_data = _second(a, b, given, result, first, name)
     result.b = second.what
     pairs = matching.match(first, second)
     label = _label(a, b, other, first, second, result.tolerance)
@@ -192,7 +192,7 @@ def is_input(value: Any, entry: Feature) -> bool:
 
 
 def _second(
-    a: AnyModel, b: Any, given: Mapping[str, Any], result: Comparison, name: str
+    a: AnyModel, b: Any, given: Mapping[str, Any], result: Comparison, first: Trace, name: str
 ) -> tuple[Trace, Any, Mapping[str, Any]]:
     """The run to go by, its model if there is one, and what that was given."""
     if b is None:
@@ -212,36 +212,10 @@ def _second(
             return Trace("ONNX's reference", values, dict(a.values), outputs, list(a.inputs)), None, given
         return traces.by_reference(a, given), a, given
     if isinstance(b, Mapping):
-        return traces.recorded(name or "the recording", _recorded(a, b)), None, given
+        return recorded.trace(a, b, first, result.notes, name or "the recording"), None, given
     other = b if isinstance(b, OnnxModel) else inner.distinct(b)
     theirs = _translated(a, other, given, result)
     return traces.run(other, theirs), other, theirs
-
-
-def _recorded(a: AnyModel, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Recorded answers as arrays, probabilities by label in the order of the labels; inputs and labels left out."""
-    import numpy as np
-
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        if name in a.inputs or name == a.predicted_feature:
-            continue
-        if isinstance(value, Mapping) and a.labels:
-            by_text = {str(key): number for key, number in value.items()}
-            unknown = [key for key in by_text if key not in {str(label) for label in a.labels}]
-            if unknown:
-                raise InputError(f"the recorded {name!r} has a label that the model does not have: {unknown[0]!r}")
-            value = [by_text.get(str(label), np.nan) for label in a.labels]
-            name = a.probabilities or name
-        try:
-            array = np.asarray(value)
-        except ValueError:
-            raise InputError(f"the recorded {name!r} is no array: its rows have different lengths") from None
-        if array.dtype.kind in "fiub":
-            found[name] = array
-    if not found and a.predicted_feature not in values:
-        raise InputError("the recording holds no arrays of numbers")
-    return found
 
 
 def _translated(a: AnyModel, b: AnyModel, given: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
@@ -297,8 +271,7 @@ def _label(a: AnyModel, b: Any, other: Any, first: Trace, second: Trace, toleran
     if not name or not labels or scores is None or scores.size != len(labels):
         return None
     if isinstance(b, Mapping) and name in b:
-        value = np.asarray(b[name])
-        right = str(value.reshape(-1)[0]) if value.size == 1 else str(b[name])
+        right = recorded.label(b[name])
     elif other is not None and other is not a and other.labels and other.predicted_feature:
         theirs = second.values.get(str(other.probabilities))
         if theirs is None or theirs.size != len(other.labels):
@@ -386,13 +359,14 @@ def _depart(
     if not wrong:
         over = {entry.name for entry in result.outputs if not entry.ok}
         wrong = [step for step in result.steps if step.pair.a in over] if theirs[0] is None else []
-        result.departure = (wrong and _picture(a, data, wrong[0], result, first, given)) or _gradual(a, result, second)
+        found = _picture(a, data, wrong[0], result, first, second, given) if wrong else None
+        result.departure = found or _gradual(a, result, second)
         return
     step = wrong[0]
     wanted = given[step.pair.a]
     value = computed.get(step.pair.a, first.values[step.pair.a]).reshape(wanted.shape)
     cause = _all_narrow(wrong, given)
-    if cause is None and (departure := _picture(a, data, step, result, first, given)) is not None:
+    if cause is None and (departure := _picture(a, data, step, result, first, second, given)) is not None:
         result.departure = departure
         return
     between = _between(a, step, result)
@@ -425,12 +399,14 @@ def _between(a: AnyModel, step: Step, result: Comparison) -> traces.Upstream:
 
 
 def _picture(
-    a: AnyModel, data: Mapping[str, Any], step: Step, result: Comparison, first: Trace, given: Mapping[str, Any]
-) -> Departure | None:
+    a: AnyModel, data: Mapping[str, Any], step: Step, result: Comparison, first: Trace, second: Trace,
+    given: Mapping[str, Any],
+) -> Departure | None:  # fmt: skip
     """Whether the second run's value comes out once a picture is prepared in another way."""
     name = step.pair.a
     inputs = [name] if name in a.inputs else _between(a, step, result).inputs
-    found = unseen.picture(a, data, name, inputs, first.values[name], given[name])
+    known = second.partial.get(step.pair.b)
+    found = unseen.picture(a, data, name, inputs, first.values[name], given[name], known)
     if found is None:
         return None
     key, cause = found

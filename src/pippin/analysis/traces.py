@@ -39,6 +39,8 @@ class Trace:
     places: dict[str, str] = field(default_factory=dict)
     outputs: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    partial: Arrays = field(default_factory=dict)
+    """Which elements of a value are known, where not all are; the others are those of the run it is compared with."""
 
     def place(self, name: str) -> str:
         """The layer that makes a blob, as messages name it."""

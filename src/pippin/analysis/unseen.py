@@ -24,13 +24,17 @@ NARROW = 5 * CLOSE
 
 
 def picture(
-    a: AnyModel, data: Mapping[str, Any], name: str, inputs: list[str], value: NDArray[Any], wanted: NDArray[Any]
-) -> tuple[str, Cause] | None:
+    a: AnyModel, data: Mapping[str, Any], name: str, inputs: list[str], value: NDArray[Any], wanted: NDArray[Any],
+    known: NDArray[Any] | None = None,
+) -> tuple[str, Cause] | None:  # fmt: skip
     """The picture among ``inputs`` that gives ``wanted`` for blob ``name``, not ``value``, once it is prepared or
-    turned otherwise, and what is done to it; None if none does. The guess that comes nearest wins."""
+    turned otherwise, and what is done to it; None if none does. The guess that comes nearest wins. ``known``: the
+    elements that count."""
     if isinstance(a, OnnxModel):
         return None
-    before = difference(name, value, wanted, scaled=True)
+    chosen = slice(None) if known is None else known.reshape(-1)
+    flat = wanted.reshape(-1)[chosen]
+    before = difference(name, value.reshape(-1)[chosen], flat, scaled=True)
     room = CLOSE if before.problem else min(NARROW, GAIN * before.share)
     found: list[tuple[float, str, str]] = []
     for key in inputs:
@@ -43,7 +47,7 @@ def picture(
             for text, seen in causes.other_preprocessing(a, key, data[key]):
                 made = run(seen)
                 if made.size == wanted.size:
-                    entry = difference(name, made.reshape(wanted.shape), wanted, scaled=True)
+                    entry = difference(name, made.reshape(-1)[chosen], flat, scaled=True)
                     if not entry.problem and entry.share <= room:
                         found.append((entry.share, key, text))
         except PippinError:

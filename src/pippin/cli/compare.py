@@ -94,6 +94,7 @@ def _split(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
 
 def _second(other: str | None) -> tuple[Any, str]:
     """The other model, the word "reference", or recorded arrays; and what to call it."""
+    from ..analysis import recorded
     from ..loading import load
     from .values import load_file
 
@@ -102,9 +103,9 @@ def _second(other: str | None) -> tuple[Any, str]:
     path = Path(other)
     if path.suffix.lower() in MODELS:
         return load(other), path.name
-    content = load_file(path, lines=True)
+    content = recorded.observations(load_file(path, lines=True))
     if isinstance(content, list) and len(content) > 1 and all(isinstance(entry, dict) for entry in content):
-        raise click.UsageError(f"{other} holds several answers, one a line: keep the line that belongs to the input")
+        raise click.UsageError(f"{other} holds several answers: keep the one that belongs to the input")
     if isinstance(content, dict) and isinstance(content.get("outputs"), dict):
         content = content["outputs"]
     if not isinstance(content, dict):
