@@ -308,3 +308,31 @@ def test_the_same_model_is_the_same_file() -> None:
     """Maps have no order of their own."""
     edit = pippin.edit(DIGITS).set_metadata({f"key {n}": str(n) for n in range(50)})
     assert pippin.edit(edit.to_bytes()).to_bytes() == edit.to_bytes()
+
+
+def test_an_ml_program_is_not_parted_from_its_weights(tmp_path: Path) -> None:
+    inside = tmp_path / "net.mlpackage/Data/com.apple.CoreML"
+    (inside / "weights").mkdir(parents=True)
+    (inside / "weights/weight.bin").write_bytes(b"\0" * 64)
+    entry = {"path": "com.apple.CoreML/model.mlmodel", "name": "model.mlmodel", "author": "com.apple.CoreML"}
+    manifest = {"rootModelIdentifier": "A", "itemInfoEntries": {"A": entry}, "fileFormatVersion": "1.0.0"}
+    (tmp_path / "net.mlpackage/Manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    program = schema.Model(specificationVersion=6)
+    program.description.input.add(name="x").type.multiArrayType.dataType = 65568
+    program.description.output.add(name="y").type.multiArrayType.dataType = 65568
+    program.mlProgram.SetInParent()
+    for model in (program, pipeline_of(program)):
+        (inside / "model.mlmodel").write_bytes(model.SerializeToString())
+        edit = pippin.edit(tmp_path / "net.mlpackage").set_metadata(author="Ada")
+        with pytest.raises(WriteError, match="has its weights in its package"):
+            edit.save(tmp_path / "out.mlmodel", proof=False, force=True)
+        assert not (tmp_path / "out.mlmodel").exists()
+        edit.save(inside / "model.mlmodel", proof=False, force=True)
+        assert pippin.edit(tmp_path / "net.mlpackage").document.model.description.metadata.author == "Ada"
+
+
+def pipeline_of(model: Any) -> Any:
+    whole = schema.Model(specificationVersion=6)
+    whole.description.CopyFrom(model.description)
+    whole.pipeline.models.add().CopyFrom(model)
+    return whole

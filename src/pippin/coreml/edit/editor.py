@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from ...errors import CheckError, InputError, PippinError, VerifyError
+from ...errors import CheckError, InputError, PippinError, VerifyError, WriteError
 from .. import write
 from ..read import Document, Source, read
 from . import cut, diff, features, flexible, metadata, names, pipeline, preprocessing, prune, quantize
@@ -310,6 +310,7 @@ class Editor:
         Raises ``CheckError`` where the result is bad, ``VerifyError`` where it answers otherwise, ``WriteError``.
         """
         target = write.checked(path)
+        self._with_its_weights(target)
         report = self.check()
         if not report.ok and not force:
             errors = report.errors
@@ -327,6 +328,22 @@ class Editor:
             )
         write.save(self._states[-1], target, self._views)
         return Saved(target, target.stat().st_size, report, proven, list(self.steps))
+
+    def _with_its_weights(self, target: Path) -> None:
+        """Refuses to write an ML Program away from its package, where its weights lie: it would be without them."""
+        if self._path is None or not (self._path.parent / "weights").is_dir():
+            return
+        if not _holds_program(self._states[-1]) or target.resolve().parent == self._path.resolve().parent:
+            return
+        raise WriteError(
+            "an ML Program has its weights in its package, and a file alone would be without them",
+            where=str(target),
+            hint=f"copy the package and edit {self._path.name} in the copy",
+        )
+
+
+def _holds_program(model: Any) -> bool:
+    return model.WhichOneof("Type") == "mlProgram" or any(map(_holds_program, names.stages(model)))
 
 
 def _mapping(old: str | Mapping[str, str], new: str) -> Mapping[str, str]:
