@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from pathlib import Path
@@ -18,7 +19,7 @@ from pippin.nnrt.buffers import Region
 from pippin.nnrt.device import Device
 from pippin.nnrt.errors import NnrtError
 from pippin.nnrt.hdi import INnrtDevice, IPreparedModel
-from pippin.nnrt.prepared_model import MAX_DIM
+from pippin.nnrt.prepared_model import BINDINGS, MAX_DIM
 from pippin.nnrt.types import (
     DataType,
     Format,
@@ -369,3 +370,34 @@ def test_stored_models(device: INnrtDevice) -> None:
 def test_export_a_hundred_times(device: INnrtDevice) -> None:
     model = prepared(device)
     assert all(model.ExportModelCache()[0] is C.SUCCESS for _ in range(100))
+
+
+@pytest.mark.parametrize("given_back", [True, False])
+def test_memory_that_nobody_has_any_more_goes(given_back: bool) -> None:
+    """What is bound for the next run keeps no memory that was released, or whose buffers are gone."""
+    device = Device()
+    model = device.prepare(add_model())
+
+    def maps() -> int:
+        gc.collect()
+        return sum(len(bound) for bound in model._bound.values()) + len(device._mappings)
+
+    for _ in range(5):
+        buffers = [device.allocate(48) for _ in range(3)]
+        tensors = [IOTensor("", DataType.FLOAT32, [3, 2, 2], Format.NHWC, buffer) for buffer in buffers]
+        for _ in range(2):
+            model.run(tensors[:2], tensors[2:])
+        assert maps() == 4  # three maps, one set
+        if given_back:
+            while buffers:
+                device.release(buffers.pop())
+            assert maps() == 0
+        del buffers, tensors
+    assert maps() == 0
+    region = Region(4096)
+    for offset in range(0, 1024, 4):
+        tensors = [IOTensor("", DataType.FLOAT32, [3, 2, 2], Format.NHWC, region.buffer(offset + shift, 48))
+                   for shift in (0, 48, 96)]  # fmt: skip
+        model.run(tensors[:2], tensors[2:])
+    assert len(model._bound) == BINDINGS
+    assert len(model._watched) == 1

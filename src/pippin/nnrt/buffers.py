@@ -71,7 +71,7 @@ class Region:
     @cached_property
     def mapped(self) -> Mapped:
         """The region as :class:`Mappings` knows it; asked for where descriptors are only numbers."""
-        return Mapped((-1, self.fd), self.length, self.array, True)
+        return Mapped(self.key, self.length, self.array, True)
 
     def buffer(self, offset: int = 0, size: int | None = None) -> SharedBuffer:
         """A buffer on ``size`` bytes from ``offset``, which keeps the region."""
@@ -80,6 +80,14 @@ class Region:
     def close(self) -> None:
         """Gives the descriptor back; arrays on the memory stay good."""
         self._closer()
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What tells the memory apart, as ``Mapped.key`` does; only while the descriptor is open."""
+        if not HAS_MEMFD:
+            return -1, self.fd
+        status = os.fstat(self.fd)
+        return status.st_dev, status.st_ino
 
     @property
     def closed(self) -> bool:
@@ -141,7 +149,7 @@ class Mappings:
     def __init__(self, limit: int = 64) -> None:
         self._limit = limit
         self._maps: OrderedDict[int, Mapped] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # finalizers may run while it is held
 
     def __len__(self) -> int:
         return len(self._maps)
@@ -185,6 +193,12 @@ class Mappings:
         """Drops the map of a descriptor."""
         with self._lock:
             self._maps.pop(fd, None)
+
+    def forget_file(self, key: tuple[int, int]) -> None:
+        """Drops the maps of a file, as ``Mapped.key`` tells it."""
+        with self._lock:
+            for fd in [fd for fd, mapped in self._maps.items() if mapped.key == key]:
+                del self._maps[fd]
 
     def clear(self) -> None:
         """Drops all maps."""

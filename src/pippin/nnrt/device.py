@@ -77,6 +77,7 @@ class Device:
         self._mappings = mappings if mappings is not None else Mappings()
         self._options = options or {}
         self._regions: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
+        self._models: weakref.WeakSet[PreparedModel] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -161,11 +162,14 @@ class Device:
 
     def _open(self, compiled: Compiled, config: ModelConfig, code: ReturnCode) -> PreparedModel:
         try:
-            return PreparedModel(compiled, config, self._mappings, self._gate, self._options)
+            model = PreparedModel(compiled, config, self._mappings, self._gate, self._options)
         except PippinError as error:
             raise as_nnrt(error, code) from None
         except MemoryError:
             raise NnrtError(ReturnCode.OUT_OF_MEMORY, "no room for the compiled model") from None
+        with self._lock:
+            self._models.add(model)
+        return model
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
@@ -187,6 +191,10 @@ class Device:
         if region is None or region.closed:
             raise NnrtError(ReturnCode.INVALID_BUFFER, f"descriptor {buffer.fd} is none that this device gave out")
         self._mappings.forget(buffer.fd)
+        with self._lock:
+            models = list(self._models)
+        for model in models:  # what is bound for the next run would keep the memory
+            model.forget(region.key)
         region.close()
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -52,8 +53,9 @@ class PreparedModel:
         self._mappings = mappings
         self._gate = gate
         self._exported: list[SharedBuffer] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # finalizers may run while it is held
         self._bound: OrderedDict[Any, list[Any]] = OrderedDict()
+        self._watched: weakref.WeakSet[Region] = weakref.WeakSet()
         self._fixed = all(element_count(port.dims) >= 0 for port in (*self.inputs, *self.outputs))
         self._sizes = {port.key: byte_size(port.data_type, port.dims) for port in (*self.inputs, *self.outputs)}
         self._plain = not any(port.data_type == DataType.BOOL for port in self.inputs)
@@ -151,6 +153,7 @@ class PreparedModel:
 
     def forget(self, key: tuple[int, int]) -> None:
         """Lets go of what is bound to one file, as ``Mapped.key`` tells it."""
+        self._mappings.forget_file(key)
         with self._lock:
             for name, ready in list(self._bound.items()):
                 if any(mapped.key == key for binding in ready for mapped in binding[1]):
@@ -270,7 +273,19 @@ class PreparedModel:
                 if address % dtype.itemsize:
                     return None
                 bind(port.key, "cpu", 0, dtype, port.dims, address)
+        for tensor, mapped in zip((*inputs, *outputs), (*sources, *targets), strict=True):
+            self._watch(tensor.data.owner, mapped.key)
         return binding, (*sources, *targets)
+
+    def _watch(self, owner: Any, key: tuple[int, int]) -> None:
+        """What is bound must not keep memory that nobody has any more."""
+        if not isinstance(owner, Region):
+            return
+        with self._lock:
+            if owner in self._watched:
+                return
+            self._watched.add(owner)
+        weakref.finalize(owner, _ownerless, weakref.ref(self), key).atexit = False
 
     def _run_bound(self, key: Any, binding: Any, call: Call | None) -> None:
         self._gate.enter(self.config.priority, call)
@@ -330,6 +345,12 @@ class PreparedModel:
             if window.commit is not None:
                 window.commit()
         return dims
+
+
+def _ownerless(model: weakref.ref[PreparedModel], key: tuple[int, int]) -> None:
+    found = model()
+    if found is not None:
+        found.forget(key)
 
 
 def _room(buffer: SharedBuffer) -> int:

@@ -6,7 +6,6 @@ import fcntl
 import os
 import resource
 import stat
-import threading
 import weakref
 from contextlib import suppress
 
@@ -69,7 +68,6 @@ class SessionMappings(Mappings):
 
     def __init__(self, descriptors: Budget, shared: Budget, limit: int = 256) -> None:
         super().__init__(limit)
-        self._lock = threading.RLock()  # type: ignore[assignment]  # finalizers may run while it is held
         self.descriptors = descriptors
         self.shared = shared
 
