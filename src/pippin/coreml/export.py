@@ -246,10 +246,7 @@ def _called(graph: Graph, names: Sequence[str]) -> None:
         if name == value.name:
             continue
         if name in inputs:
-            raise UnsupportedError(
-                f"output {name!r} has the name of an input, which ONNX does not allow",
-                hint=f"rename it: pippin edit --rename-output {name}=…",
-            )
+            raise UnsupportedError(f"output {name!r} has the name of an input, which ONNX does not allow")
         other = held.get(name)
         if other is not None:
             other.name = value.name
