@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from .coreml import sizes
 from .coreml.features import Feature, Flexibility, ImageInput, items, to_picture
 from .errors import InputError, PippinError, ReadError, UnsupportedError
 from .runtime import limits
@@ -130,13 +131,19 @@ class OnnxModel:
             if 0 in (height, width):
                 flexible = Flexibility(ranges=tuple((size or 1, size or None) for size in (width, height)))
             color = color or ("GRAYSCALE" if shape[1] == 1 else "RGB")
-            return Feature(kind="image", size=(width or 1, height or 1), color=color, flexible=flexible, **common)
+            size = (width or 1, height or 1)
+            return self._sized(Feature(kind="image", size=size, color=color, flexible=flexible, **common), said)
         dtype = _dtype(info)
         flexible = None
         if shape is not None and 0 in shape:
             flexible = Flexibility(ranges=tuple((size or 1, size or None) for size in shape))
         name = "string" if dtype == np.dtype(object) else dtype.name
-        return Feature(kind="multiarray", shape=shape, dtype=name, flexible=flexible, **common)
+        return self._sized(Feature(kind="multiarray", shape=shape, dtype=name, flexible=flexible, **common), said)
+
+    @staticmethod
+    def _sized(entry: Feature, said: Any) -> Feature:
+        kept = said.get("sizes")
+        return sizes.restored(entry, kept) if isinstance(kept, dict) else entry
 
     def _outputs(self) -> dict[str, Feature]:
         found = self._features(self.proto.graph.output, set())

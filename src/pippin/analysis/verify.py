@@ -349,6 +349,8 @@ def _sizes(
         fixed = form.size if form.kind == "image" else (form.shape or ())[:1:-1]
         assert fixed is not None
         wanted = variant.get(name, entry.size)
+        if form.flexible and form.flexible.shapes:
+            return wanted
         if form.flexible:
             ranges = form.flexible.ranges if form.kind == "image" else form.flexible.ranges[:1:-1]
             return tuple(want if low != high else high for want, (low, high) in zip(wanted, ranges, strict=True))

@@ -18,7 +18,7 @@ from ..errors import CheckError, InputError, PippinError, UnsupportedError
 from ..graph import opsets
 from ..graph.ir import Dim, Graph, Value
 from ..graph.save import Note, save
-from . import batch, preprocess
+from . import batch, preprocess, sizes
 from .features import ArrayInput, Feature, ImageInput
 from .lower import lower
 
@@ -361,11 +361,14 @@ def _metadata(model: Model, about: Mapping[str, Note], inside: bool) -> dict[str
     labels = model.labels
     if labels:
         result["labels"] = json.dumps(labels, ensure_ascii=False)
-    features = {
+    features: dict[str, dict[str, Any]] = {
         entry.name: {"kind": entry.kind, "color": entry.color}
         for entry in (*model.inputs.values(), *model.outputs.values())
         if entry.kind == "image" and about.get(entry.name, Note()).denotation
     }
+    for name, entry in model.inputs.items():
+        if entry.flexible and (name in features or entry.kind == "multiarray"):
+            features[name] = {**features.get(name, {}), "sizes": sizes.note(entry)}
     own: dict[str, Any] = {"schema": SCHEMA, "source": model.document.name, "features": features}
     own["outputs"] = list(model.outputs)
     if labels:
