@@ -271,6 +271,9 @@ def test_another_choice_of_layers() -> None:
     assert not before[0].innerProduct.weights.isUpdatable
     rows = check_gradients(second.document, data).rows
     assert {row.name for row in rows} == {"batchedMatmul2/weights"}
+    # the one that lies further from the loss alone: gradients only pass through the other
+    third = make_updatable(first.to_bytes(), layers=["batchedMatmul0"])
+    assert [layer.isUpdatable for layer in third.document.network.layers] == [True, False, False]
 
 
 def test_a_message_names_the_file_once(tmp_path: Path) -> None:
@@ -346,6 +349,13 @@ SQUARE = [matmul("x", "y", 2, 2)]
              ("addBroadcastable", {}, ["b", "k"], ["y"])],
             {},
             "right before it only",
+        ),
+        (
+            # what is added may not change for the other one that reads "a"
+            [matmul("x", "a", 2, 2), constant("k", 2), ("addBroadcastable", {}, ["a", "k"], ["b"]),
+             act("tanh", "b", "c"), ("multiplyBroadcastable", {}, ["a", "c"], ["d"]), matmul("c", "y", 2, 2)],
+            {"layers": ["batchedMatmul0"]},
+            r"'addBroadcastable2' \(addBroadcastable\): a constant can be folded .* right before it only",
         ),
         (
             [matmul("x", "a", 2, 4), ("reshapeStatic", {"targetShape": [2, 2]}, ["a"], ["b"]), matmul("b", "y", 2, 1)],
