@@ -147,6 +147,9 @@ def test_names_are_unique() -> None:
 def test_wrong_use() -> None:
     with pytest.raises(InputError, match="no group"):
         all_cases(["operator"])
+    for wrong in ({"tolerance": float("nan")}, {"tolerance": float("inf")}, {"tolerance": -1}, {"timeout": -1}):
+        with pytest.raises(InputError, match="at least 0"):
+            run_suite(Device(), groups=["device"], **wrong)
     with pytest.raises(DeviceError, match="no NNRt device"):
         run_suite(object())
     for spec in ("nnrt_broken", "nnrt_broken:", "nnrt_broken:Nobody", "no_such_module_at_all:x"):

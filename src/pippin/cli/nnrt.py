@@ -22,8 +22,10 @@ def command() -> None:
 @click.option("--socket", type=click.Path(), help="The device that a service offers at this path.")
 @click.option("--group", "groups", multiple=True, help="Only this group of cases; may be given several times.")
 @click.option("--only", "patterns", multiple=True, metavar="PATTERN", help="Only cases whose name has this in it.")
-@click.option("--tolerance", default=1e-4, show_default=True, help="Largest difference, absolute plus relative.")
-@click.option("--timeout", default=60.0, show_default=True, help="Seconds after which a case counts as hung.")
+@click.option("--tolerance", type=click.FloatRange(0, 1e9), default=1e-4, show_default=True,
+              help="Largest difference, absolute plus relative.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(0, 1e9), default=60.0, show_default=True,
+              help="Seconds after which a case counts as hung.")  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Print the cases that pass as well.")
 @click.option("--trace", is_flag=True, help="Name each case on stderr before it runs: the last one is what crashed.")
 @click.option("--list", "listing", is_flag=True, help="Print the cases and run nothing.")
@@ -199,7 +201,13 @@ def nodes(as_json: bool) -> None:
 @click.option("--limit", "limits", multiple=True, metavar="NAME=NUMBER", help="A limit of a client; see --list-limits.")
 @click.option("--list-limits", is_flag=True, help="Print the limits and end.")
 @click.option("--metrics", type=click.IntRange(0, 65535), metavar="PORT", help="Answer http://127.0.0.1:PORT/metrics.")
-@click.option("--grace", default=10.0, show_default=True, help="Seconds that runs get to end when the service stops.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(0, 1e9),
+    default=10.0,
+    show_default=True,
+    help="Seconds that runs get to end when the service stops.",
+)
 def serve(
     socket: str | None, mode: str, allow: tuple[str, ...], files: bool, cache: str | None, cache_size: int,
     memory: int | None, limits: tuple[str, ...], list_limits: bool, metrics: int | None, grace: float,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -68,8 +69,11 @@ def run_suite(
 
     ``tolerance`` is the largest difference, absolute plus relative, between an output and the reference;  ``timeout``
     the seconds after which a case counts as hung (its thread is left behind); ``progress`` is called before each case.
-    DeviceError if the object offers neither manner of the interface.
+    DeviceError if the object offers neither manner of the interface, InputError for a tolerance or a timeout that is
+    no number of at least 0.
     """
+    if not 0 <= tolerance < math.inf or not 0 <= timeout < threading.TIMEOUT_MAX:
+        raise InputError(f"tolerance and timeout must be numbers of at least 0, got {tolerance} and {timeout}")
     target = Target(device, tolerance)
     outcome = Outcome(_title(target))
     for case in all_cases(groups, patterns):
