@@ -13,7 +13,7 @@ import pytest
 import pippin
 from cases import normal
 from make import add, classifier, network
-from pippin.analysis import verify
+from pippin.analysis import matching, verify
 from pippin.analysis.compare import compare
 from pippin.analysis.difference import difference
 from pippin.coreml.export import export
@@ -129,3 +129,13 @@ def test_a_blob_of_zeros_to_go_by() -> None:
     entry = difference("n", np.full(3, 1e6), np.zeros(3), scaled=True)
     assert not entry.ok
     assert entry.excess == math.inf
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 1, 0), (0, 2, 1)])
+def test_values_decide_between_axes_of_one_size(order: tuple[int, ...]) -> None:
+    value = normal(3, 4, 4)
+    other = value.transpose(order)
+    found = matching.layout(value, other)
+    assert found is not None
+    if other.shape != value.shape:
+        np.testing.assert_array_equal(other.transpose(found), value)

@@ -32,6 +32,7 @@ def safetensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """A reader of its own, from the description of the format."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
+    assert size % 8 == 0, "arrays that are mapped must be aligned"
     header = json.loads(data[8 : 8 + size])
     note = header.pop("__metadata__", {})
     kinds = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "U8": "u1", "I8": "i1", "F64": "<f8"}

@@ -14,6 +14,7 @@ import pippin
 from cases import normal
 from make import add, network
 from pippin.analysis import precision, samples
+from pippin.analysis.difference import difference
 from pippin.cli import cli
 from pippin.coreml.export import export
 from pippin.graph.rounding import EPSILON, LARGEST, is_exact, rounded
@@ -224,3 +225,20 @@ def test_layers_around_a_loop_are_judged_by_themselves() -> None:
     found = compare(carried(3), carried(3, factor=9), {"x": [1, 2]})
     assert found.departure is not None
     assert found.departure.place == "layer 'loop1' (loop)"
+
+
+def test_how_much_rounding_explains() -> None:
+    def off(values: Any) -> Any:
+        return difference("y", np.asarray(values, np.float64), np.ones(100))
+
+    effect = off(np.full(100, 1.001))
+    assert precision.explains(off(np.full(100, 1.003)), effect, 1e-4)
+    assert not precision.explains(off(np.full(100, 1.01)), effect, 1e-4)
+    # one number may be as far off as another was, all of them may not
+    one = np.ones(100)
+    one[7] = 1.01
+    assert precision.explains(off(one), off(one), 1e-4)
+    assert not precision.explains(off(np.full(100, 1.01)), off(one), 1e-4)
+    assert precision.explains(off(np.ones(100)), effect, 1e-4) is None
+    assert precision.explains(off(np.ones(99)), effect, 1e-4) is None
+    assert precision.explains(off(np.full(100, 1.003)), off(np.full(100, np.inf)), 1e-4) is False

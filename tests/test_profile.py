@@ -329,3 +329,25 @@ def test_a_temporary_folder_without_room(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(Session, "end_profiling", lambda session: str(tmp_path / "none.json"))
     with pytest.raises(WriteError, match=r"the engine's times cannot be written.*No such file"):
         profile(model, runs=1, fresh=False)
+
+
+def test_the_first_run_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pippin.runtime.session import Session
+
+    usual = Session.end_profiling
+
+    def slower(session: Session) -> str:
+        """The first run of the convolution took a second, the others a, b and c microseconds."""
+        path = Path(usual(session))
+        events = json.loads(path.read_text(encoding="utf-8"))
+        times = iter([1_000_000, 10, 20, 60])
+        for event in sorted(events, key=lambda event: event["ts"]):
+            if event["name"] == "conv1/Conv_kernel_time" or event["name"].startswith("conv1_relu_nchwc_kernel"):
+                event["dur"] = next(times)
+        path.write_text(json.dumps(events), encoding="utf-8")
+        return str(path)
+
+    monkeypatch.setattr(Session, "end_profiling", slower)
+    found = profile(pippin.load(DIGITS), runs=3, fresh=False)
+    (row,) = [row for row in found.rows if row.place == "layer 'conv1' (convolution)"]
+    assert row.ms == pytest.approx(0.02)
