@@ -158,6 +158,18 @@ def _reason(error: Exception) -> str:
     return "its messages do not parse"
 
 
+_PICTURE = "a picture", "the model comes first: pippin run MODEL PICTURE"
+_ORIGINAL = "convert the original to Core ML, with coremltools"
+OTHERS = (
+    (0, b"\x89PNG", *_PICTURE),
+    (0, b"\xff\xd8\xff", *_PICTURE),
+    (0, b"\x93NUMPY", "an array", "the model comes first: pippin run MODEL NAME=ARRAY"),
+    (0, b"\x89HDF\r\n", "an HDF5 file, as Keras writes them", _ORIGINAL),
+    (4, b"TFL3", "a TensorFlow Lite model", _ORIGINAL),
+)
+"""Where and how other files begin, what they are, and what to do."""
+
+
 def _refuse_lookalikes(data: memoryview) -> None:
     """Says what a file is that often goes by the name .mlmodel without being one."""
     head = bytes(data[:200])
@@ -170,11 +182,16 @@ def _refuse_lookalikes(data: memoryview) -> None:
             "the file is an NNRt model, not a Core ML one",
             hint="pippin run, inspect and check take it as it is; in Python pippin.nnrt.load_model reads it",
         )
+    for at, magic, what, hint in OTHERS:
+        if head[at:].startswith(magic):
+            raise ReadError(f"the file is {what}, not a Core ML model", hint=hint)
     if head.startswith(b"PK\x03\x04"):
         raise ReadError("the file is a zip archive", hint="unpack it and load the .mlmodel or .mlpackage inside")
-    if len(data) < 4096 and head.strip().isascii() and head.strip().decode().isprintable() and b"/" in head:
+    line = head.strip()
+    path = len(data) < 4096 and line.isascii() and line.decode().isprintable() and b"/" in line
+    if path and not line.startswith((b"<", b"{", b"[")):
         raise ReadError(
-            f"the file holds text ({head.strip().decode()[:60]!r}), not a model",
+            f"the file holds text ({line.decode()[:60]!r}), not a model",
             hint="it looks like a symbolic link that was stored as a file",
         )
     if head.isascii() and all(byte >= 32 or byte in b"\t\n\r\f" for byte in head):
