@@ -146,6 +146,7 @@ def test_skipped_batches_leave_the_rest_as_it_is() -> None:
         ([], "no sample"),
         (lambda: iter(()), "no sample"),
         ([{"x": X[0], "t": 1.0}, {"x": X[1]}], "lacks the feature 't'"),
+        ([{"t": 1.0}, {"x": X[1], "t": 1.0}], "sample 0 of a batch lacks the feature 'x'"),
         ([1, 2], "must be a dict"),
         (7, "must be a path, a dict of arrays"),
         ("nowhere.csv", "no such file"),
@@ -290,6 +291,8 @@ def test_what_is_no_feature_may_be_anything(tmp_path: Path) -> None:
     assert losses(regressor(), tmp_path / "a.npz") == BY_ARRAYS
     with pytest.raises(InputError, match="the data must have the feature 'x', it has 't', 'X'"):
         train(regressor(), {"X": X, "t": T, **more})
+    some = [{**row, **({"note": "first"} if number % 3 else {})} for number, row in enumerate(rows())]
+    assert losses(regressor(), some) == losses(regressor(), lambda: iter(some)) == BY_ARRAYS
 
 
 # -- files ----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..errors import InputError
-from .encode import Column, target_names
+from .encode import Column, Lacking, target_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,13 +95,12 @@ def _mixed(rows: Iterator[Mapping[str, Any]], order: np.random.Generator | None)
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
-    """Rows as one list a feature."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    for number, row in enumerate(rows):
-        lacking = [name for name in names if name not in row]
-        if lacking:
-            raise InputError(f"sample {number} of a batch lacks the feature {lacking[0]!r}, which others have")
-    return {name: [row[name] for row in rows] for name in names}
+    """Rows as one list a name; what some rows do not have may be no feature."""
+    result: dict[str, Column] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        lacking = next((number for number, row in enumerate(rows) if name not in row), None)
+        result[name] = [row[name] for row in rows] if lacking is None else Lacking(lacking)
+    return result
 
 
 def open_source(data: Any, model: Model, settings: Settings) -> Source:

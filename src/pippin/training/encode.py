@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,21 @@ if TYPE_CHECKING:
 
 Column = Any
 """The values of one feature for some samples: an array with one sample a row, or a list."""
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """Stands for a column that sample ``number`` of a batch does not have, though others do."""
+
+    number: int
+
+
+def taken(columns: Mapping[str, Column], name: str) -> Column:
+    """The column of a feature, which all samples must have."""
+    column = columns[name]
+    if isinstance(column, Lacking):
+        raise InputError(f"sample {column.number} of a batch lacks the feature {name!r}, which others have")
+    return column
 
 
 def target_names(model: Model, settings: Settings) -> list[str]:
@@ -60,7 +76,7 @@ class Encoder:
                 blob = encode.missing()
                 result[name] = np.broadcast_to(blob, (count, *blob.shape))
                 continue
-            column = columns[name]
+            column = taken(columns, name)
             with np.errstate(over="ignore"):  # what is too large for float32 is told where it makes a loss none
                 whole = self._whole(encode, column) if isinstance(column, np.ndarray) else None
                 result[name] = self._stacked(name, entry, encode, column) if whole is None else whole
@@ -150,7 +166,7 @@ class Encoder:
         name = next((name for name in self.names if name in columns), None)
         if name is None:
             raise self._missing(self.names[-1], columns, "target of the loss")
-        return name, columns[name]
+        return name, taken(columns, name)
 
     def numbers(self, name: str, column: Column, shape: tuple[int, ...]) -> NDArray[Any]:
         """Numbers (N, …), each row in the shape of what the loss judges."""
