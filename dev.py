@@ -29,9 +29,9 @@ def program(name: str, folder: Path = VENV) -> Path:
 
 
 def call(*words: str | Path, **options: object) -> int:
-    """Runs a program of an environment in the project's folder."""
+    """Runs a program of an environment, in the project's folder unless ``cwd`` says another."""
     command = [str(word) for word in words]
-    return subprocess.call(command, cwd=ROOT, **options)  # type: ignore[call-overload]
+    return subprocess.call(command, **{"cwd": ROOT, **options})  # type: ignore[call-overload]
 
 
 def content() -> dict[str, dict[str, list[str]]]:
@@ -96,7 +96,7 @@ def main() -> int:
     if not ready(dev=words[0] != "pippin"):
         return 1
     if words[0] == "pippin":
-        return call(program("pippin"), *words[1:])
+        return call(program("pippin"), *words[1:], cwd=None)  # paths are those of the caller
     if words[0] == "test":
         return call(program("python"), "-m", "pytest", *(words[1:] or ["-q", "-n", "2"]))
     steps = (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"])

@@ -147,3 +147,15 @@ def test_no_color() -> None:
         os.close(ours)
         assert b"good" in printed
         assert (b"\x1b[" in printed) is colors
+
+
+def test_paths_are_those_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = runpy.run_path(str(ROOT / "dev.py"))
+    calls: list[dict[str, Any]] = []
+    main = tool["main"]
+    monkeypatch.setitem(main.__globals__, "ready", lambda dev: True)
+    monkeypatch.setattr(subprocess, "call", lambda command, **options: calls.append(options) or 0)
+    for words in (["pippin", "run"], ["test"]):
+        monkeypatch.setattr(sys, "argv", ["dev.py", *words])
+        assert main() == 0
+    assert [options["cwd"] for options in calls] == [None, ROOT]
