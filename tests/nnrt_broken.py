@@ -72,6 +72,14 @@ class Prim(INnrtDevice):
         return (C.SUCCESS, [True] * len(model.nodes)) if code is C.SUCCESS else (code, [])
 
 
+class OneForAll(INnrtDevice):
+    """Takes the first node for all of them."""
+
+    def GetSupportedOperation(self, model: Any) -> Any:
+        code, flags = super().GetSupportedOperation(model)
+        return code, flags[:1] * len(flags)
+
+
 # -- codes -------------------------------------------------------------------------------------------------------------
 
 
@@ -158,6 +166,17 @@ class Remembers(Wrapped):
             return C.SUCCESS, dims
 
 
+class SpoilsInputs(Wrapped):
+    """Uses an input for its scratch."""
+
+    class prepared(IPreparedModel):
+        def Run(self, inputs: Any, outputs: Any) -> Any:
+            answer = super().Run(inputs, outputs)
+            if answer[0] is C.SUCCESS and inputs[0].data.owner is not None:
+                inputs[0].data.owner.array[inputs[0].data.offset] ^= 1
+            return answer
+
+
 # -- dynamic -----------------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +211,19 @@ class Forgetful(INnrtDevice):
 
     def PrepareModelFromModelCache(self, modelCache: Any, config: Any) -> Any:
         return C.SUCCESS, super().PrepareModelFromModelCache(modelCache, config)[1]
+
+
+class OneCache(INnrtDevice):
+    """Has room for one cached model and keeps it."""
+
+    first: Any = None
+
+    def PrepareModelFromModelCache(self, modelCache: Any, config: Any) -> Any:
+        code, model = super().PrepareModelFromModelCache(modelCache, config)
+        if code is C.SUCCESS:
+            self.first = self.first or model
+            return code, self.first
+        return code, model
 
 
 class AnyNumber(INnrtDevice):

@@ -29,6 +29,7 @@ BROKEN: dict[str, list[tuple[type[INnrtDevice], str, str]]] = {
         (broken.Raises, "GetDeviceStatus", "return code first"),
     ],
     "support": [
+        (broken.OneForAll, "a strange node behind a good one", "\\[True, False\\]"),
         (broken.Braggart, "node type 100000 is not supported", r"\[False\], got \[True\]"),
         (broken.Prim, "no refusal: nodes empty", "NNRT_INVALID_NODE"),
     ],
@@ -42,6 +43,7 @@ BROKEN: dict[str, list[tuple[type[INnrtDevice], str, str]]] = {
         (broken.NoMemory, "AllocateBuffer of 48 bytes", "got NNRT_OUT_OF_MEMORY"),
         (broken.ReleasesAll, "ReleaseBuffer leaves other buffers", "got NNRT_INVALID_BUFFER"),
         (broken.FromByteZero, "offsets in one region", "."),
+        (broken.SpoilsInputs, "inputs stay as they are", "what it was before"),
         (broken.Remembers, "the same memory again", "5 \\+ 2 must be 7"),
     ],
     "dynamic": [
@@ -51,6 +53,7 @@ BROKEN: dict[str, list[tuple[type[INnrtDevice], str, str]]] = {
     ],
     "cache": [
         (broken.Forgetful, "cache: damaged content", "prepared model"),
+        (broken.OneCache, "cache: of two models", "each must give the model"),
         (broken.AnyNumber, "cache: one buffer too many", "2 buffers for 1"),
         (broken.NotOffline, "offline: exported and made again", "got NNRT_NOT_SUPPORT"),
     ],

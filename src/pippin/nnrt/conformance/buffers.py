@@ -119,6 +119,15 @@ def _run_again(target: Target) -> None:
         raise Failed(f"5 + 2 must be 7 in the second run, got {values(outputs[0], DIMS).reshape(-1)[:4].tolist()}")
 
 
+def _inputs_stay(target: Target) -> None:
+    prepared = _prepared(target)
+    inputs, outputs = add_tensors(target)
+    target.expect("Run", target.run(prepared, inputs, outputs)[0], C.SUCCESS)
+    for tensor, number in zip(inputs, (1, 2), strict=True):
+        if not (values(tensor, DIMS) == number).all():
+            raise Failed("an input must be what it was before the run")
+
+
 def _other_file(target: Target) -> None:
     """A descriptor number that means other memory now: the old map must not be used."""
     import numpy as np
@@ -240,6 +249,7 @@ def cases() -> list[Any]:
         ("memory that the caller made", _own_memory, "text"),
         ("offsets in one region", _offsets, "text"),
         ("the same memory again", _run_again, "text"),
+        ("inputs stay as they are", _inputs_stay, "text"),
         ("a descriptor number that is used again", _other_file, "Pippin"),
         ("100 runs, each with new buffers", _many_buffers, "Pippin"),
         ("constants are copied", _constants_are_copied, "text"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..enums import PerformanceMode, Priority
+from ..attributes import SubFusion
+from ..enums import NodeType, PerformanceMode, Priority
 from ..enums import ReturnCode as C
 from ..types import ModelConfig, SharedBuffer
-from .models import add_model, check_add
+from .models import DIMS, add_model, add_tensors, check_add
 from .outcome import Failed
-from .target import Target, view
+from .target import Target, values, view
 
 FROM_CACHE, OFFLINE = "PrepareModelFromModelCache", "PrepareOfflineModel"
 CODES = {FROM_CACHE: C.INVALID_MODEL_CACHE, OFFLINE: C.INVALID_MODEL}
@@ -33,6 +34,28 @@ def _again(method: str) -> Any:
         other = target.prepared(method, code, results)
         check_add(target, other)
         check_add(target, prepared)
+
+    return check
+
+
+def _two(method: str) -> Any:
+    """Caches of two models with the same inputs and outputs: x + y and x - y."""
+
+    def check(target: Target) -> None:
+        _, first = _exported(target)
+        model = add_model()
+        model.nodes[0].nodeType, model.nodes[0].nodeAttr = NodeType.SUB_FUSION, SubFusion().to_bytes()
+        target.need_model(model)
+        second = target.get("ExportModelCache", on=target.prepare(model))
+        made = []
+        for buffers in (first, second):
+            code, results = target.call(method, buffers, ModelConfig())
+            made.append(target.prepared(method, code, results))
+        check_add(target, made[0])
+        inputs, outputs = add_tensors(target)
+        target.expect("Run", target.run(made[1], inputs, outputs)[0], C.SUCCESS)
+        if not (values(outputs[0], DIMS) == -1).all():
+            raise Failed("of two caches each must give the model that it was exported from")
 
     return check
 
@@ -143,6 +166,7 @@ def cases() -> list[Any]:
     for method, word in ((FROM_CACHE, "cache"), (OFFLINE, "offline")):
         found += [
             (f"{word}: exported and made again", _again(method)),
+            (f"{word}: of two models", _two(method), "text"),
             (f"{word}: every mode and priority", _configurations(method, False)),
             (f"{word}: every mode and priority in half precision", _configurations(method, True)),
             (f"{word}: no buffers", _number(method, "none")),
