@@ -284,6 +284,27 @@ def test_rows_go_by_place_whatever_the_container() -> None:
     assert losses(regressor(), {"x": X, "t": array("f", T.ravel())}) == BY_ARRAYS
 
 
+class Bound:
+    """An array of another library that does not give up its numbers."""
+
+    shape = X.shape
+
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, rows: Any) -> Bound:
+        return self
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("it requires grad\nand more")
+
+
+def test_arrays_that_are_none() -> None:
+    message = "feature 'x': Bound cannot be taken as an array: it requires grad$"
+    with pytest.raises(InputError, match=message):
+        train(regressor(), {"x": Bound(), "t": T})
+
+
 def test_what_is_no_feature_may_be_anything(tmp_path: Path) -> None:
     more = {"classes": np.array(["a", "b"]), "version": np.array(3), "notes": np.array([{}], object)}
     assert losses(regressor(), {"x": X, "t": T, "z": 3, **more}) == BY_ARRAYS

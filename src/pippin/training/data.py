@@ -153,9 +153,18 @@ class Arrays:
 
     def take(self, rows: NDArray[np.int64]) -> dict[str, Column]:
         return {
-            name: np.asarray(column[rows]) if hasattr(column, "shape") else [column[row] for row in rows.tolist()]
+            name: _array(name, column[rows]) if hasattr(column, "shape") else [column[row] for row in rows.tolist()]
             for name, column in self.columns.items()
         }
+
+
+def _array(name: str, part: Any) -> NDArray[Any]:
+    """Rows of a column as an array; those of other libraries say what hinders them."""
+    try:
+        return np.asarray(part)
+    except (TypeError, ValueError, RuntimeError) as error:
+        what = f"{type(part).__name__} cannot be taken as an array: {str(error).splitlines()[0]}"
+        raise InputError(what, where=f"feature {name!r}") from None
 
 
 def _column(name: str, column: Any) -> Any:
