@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import tempfile
+import weakref
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -231,6 +233,27 @@ _BROKEN = (
 """What reading an archive may end in: a RuntimeError if it says that it is encrypted."""
 
 
+class Mapped(Arrays):
+    """Arrays that are mapped from a file, which must stay as it is: to read behind its new end ends the process."""
+
+    def __init__(self, columns: Mapping[str, Any], known: Collection[str], path: Path) -> None:
+        super().__init__(columns, known)
+        self.path = path
+        # the very file, whatever may have its name by then
+        self.handle = os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self.handle)
+        self.stamp = self._stamp()
+
+    def _stamp(self) -> tuple[int, int]:
+        state = os.fstat(self.handle)
+        return state.st_size, state.st_mtime_ns
+
+    def take(self, rows: NDArray[np.int64]) -> dict[str, Column]:
+        if self._stamp() != self.stamp:
+            raise InputError("the archive was changed while it was read", where=str(self.path))
+        return super().take(rows)
+
+
 def npz(path: Path, part: str = "", known: Collection[str] = ()) -> Arrays:
     """An archive of arrays by feature name; ``known`` are those that are looked for.
 
@@ -254,7 +277,7 @@ def npz(path: Path, part: str = "", known: Collection[str] = ()) -> Arrays:
             if not columns:
                 names = ", ".join(info.filename[:-4] for info in members) or "nothing"
                 raise InputError(f"the archive must hold arrays{f' of the part {part!r}' if part else ''}, got {names}")
-        return Arrays(columns, known)
+        return Mapped(columns, known, path)
     except InputError as error:
         raise error.at(str(path)) from None
     except _BROKEN as error:
