@@ -10,8 +10,11 @@ from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx as onnx_module
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 import pippin
 from pippin.cli import COMMANDS, MEANT, cli
@@ -159,3 +162,54 @@ def test_paths_are_those_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "argv", ["dev.py", *words])
         assert main() == 0
     assert [options["cwd"] for options in calls] == [None, ROOT]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", DIGITS, DIGITS, "{}", "--outputs-only"),
+        ("convert", DIGITS, "x.onnx", "{}"),
+        ("convert", DIGITS, "x.nnrt", "{}"),
+        ("dump", DIGITS, "{}", "-o", "x.npz", "--blob", "conv1"),
+        ("profile", DIGITS, "{}", "--runs", "1", "--no-fresh"),
+        ("edit", DIGITS, "--quantize", "8", "--dry-run", "--data", "image={}"),
+    ],
+    ids=lambda words: " ".join(words[:1]),
+)
+def test_resize_wherever_pictures_are_taken(
+    tmp_path: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Image.open(SEVEN).resize((40, 48)).save("large.png")
+    given = [word.format("large.png") for word in words]
+    done = CliRunner().invoke(cli, given)
+    assert isinstance(done.exception, pippin.InputError)
+    assert "large.png: the picture must have the size" in str(done.exception)
+    done = CliRunner().invoke(cli, [*given, "--resize", "stretch"])
+    assert done.exit_code == 0, done.output
+
+
+def test_resize_resizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Image.open(SEVEN).resize((40, 48)).save("large.png")
+    words = ["dump", DIGITS, "large.png", "-o", "x.npz", "--blob", "image", "--resize"]
+    assert CliRunner().invoke(cli, [*words, "stretch"]).exit_code == 0
+    stretched = np.load("x.npz")["image"]
+    assert CliRunner().invoke(cli, [*words, "crop"]).exit_code == 0
+    cropped = np.load("x.npz")["image"]
+    wanted = np.asarray(Image.open("large.png").resize((16, 16), Image.Resampling.BILINEAR), np.float32) / 255
+    np.testing.assert_allclose(stretched.reshape(16, 16), wanted, atol=1e-6)
+    assert np.abs(stretched - cropped).max() > 0.1
+
+
+def test_no_size_to_resize_to(tmp_path: Path) -> None:
+    path = tmp_path / "any.onnx"
+    pippin.edit(DIGITS).cut("conv2").set_flexible("image", ranges=[(8, None), (8, None)]).save(tmp_path / "m.mlmodel")
+    pippin.to_onnx(tmp_path / "m.mlmodel", path, verify="none")
+    proto = onnx_module.load(str(path))
+    del proto.metadata_props[:]
+    onnx_module.save(proto, str(path))
+    done = CliRunner().invoke(cli, ["run", str(path), SEVEN, "--resize", "fit"])
+    assert isinstance(done.exception, pippin.InputError)
+    assert "the model takes pictures of any size" in str(done.exception)
+    assert CliRunner().invoke(cli, ["run", str(path), SEVEN]).exit_code == 0

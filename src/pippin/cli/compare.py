@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .values import custom_layers
+from .values import custom_layers, resizing
 
 MODELS = {".mlmodel", ".mlpackage", ".onnx"}
 RECORDED = {".npz", ".json", ".jsonl"}
@@ -31,6 +31,7 @@ NO_OTHER = {
 @click.option("--outputs-only", is_flag=True, help="Do not look at what lies between.")
 @click.option("--all", "everything", is_flag=True, help="Show every blob, not only those around the departure.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@resizing
 @custom_layers
 @click.pass_context
 def command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .values import custom_layers
+from .values import custom_layers, resizing
 
 if TYPE_CHECKING:
     from ..coreml.export import Export
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     help="Of pictures in an .nnrt file.")  # fmt: skip
 @click.option("--partition", is_flag=True, help="Of an .nnrt file: tell which parts of the network a device can take.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the proof as JSON.")
+@resizing
 @custom_layers
 @click.pass_context
 def command(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .values import custom_layers
+from .values import custom_layers, resizing
 
 
 @click.command()
@@ -18,6 +18,7 @@ from .values import custom_layers
 @click.option("--blob", "names", multiple=True, metavar="NAME", help="A blob for the given inputs; as often as wanted.")
 @click.option("--blobs", "everything", is_flag=True, help="Every blob for the given inputs.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For inputs of --blobs that are not given.")
+@resizing
 @custom_layers
 def command(
     model: str, values: tuple[str, ...], output: str, raw: bool, names: tuple[str, ...], everything: bool, seed: int

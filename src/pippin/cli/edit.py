@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import edits
-from .values import custom_layers
+from .values import custom_layers, resizing
 
 if TYPE_CHECKING:
     from ..coreml.edit import Editor
@@ -48,6 +48,7 @@ def _edits(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--no-proof", is_flag=True, help="Do not run the model before and after.")
 @click.option("--force", is_flag=True, help="Write a model that is bad, or that answers otherwise than it must.")
 @click.option("--json", "as_json", is_flag=True, help="Print edits, differences, check and proof as JSON.")
+@resizing
 @custom_layers
 @click.pass_context
 def command(

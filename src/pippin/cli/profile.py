@@ -6,7 +6,7 @@ import json
 
 import click
 
-from .values import custom_layers
+from .values import custom_layers, resizing
 
 
 @click.command()
@@ -19,6 +19,7 @@ from .values import custom_layers
 @click.option("--no-fresh", is_flag=True, help="Do not measure loading and memory in a new process.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--html", "page", type=click.Path(), help="Write one page with a picture of where time goes.")
+@resizing
 @custom_layers
 def command(
     model: str, values: tuple[str, ...], runs: int, top: int | None, threads: int | None, seed: int, no_fresh: bool,

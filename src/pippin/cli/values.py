@@ -108,7 +108,7 @@ def literal(value: str, entry: Input, inputs: Mapping[str, Input], example: str)
             raise click.UsageError(f"{path} holds {', '.join(map(repr, content))}, but no {entry.name!r}")
         return content
     if entry.kind == "image":
-        return path
+        return _resized(path, entry)
     if path.suffix.lower() in PICTURES:
         hint = "; for a Core ML file, pippin edit --input-image makes it one"
         raise usage(f"{value} is a picture, and input {entry.name!r} is none{hint}", inputs, example)
@@ -161,6 +161,30 @@ def example(model: str, inputs: Mapping[str, Input]) -> str:
         else:
             words.append(f"{entry.name}=array.npy")
     return shlex.join(["pippin", "run", model, *words])
+
+
+# -- pictures that do not fit ------------------------------------------------------------------------------------------
+
+RULES = ("crop", "fit", "stretch")
+_RULE = "pippin.resize"
+
+
+def resizing(command: FC) -> FC:
+    """The option ``--resize`` of commands whose values go through ``parse``."""
+    return click.option(
+        "--resize", type=click.Choice(RULES), expose_value=False, help="Make pictures fit the input by this rule.",
+        callback=lambda context, _, rule: context.meta.update({_RULE: rule}),
+    )(command)  # fmt: skip
+
+
+def _resized(path: Path, entry: Any) -> Any:
+    context = click.get_current_context(silent=True)
+    rule = context.meta.get(_RULE) if context is not None else None
+    if rule is None:
+        return path
+    from ..coreml.pictures import fitted
+
+    return fitted(path, entry, rule)
 
 
 # -- custom layers -----------------------------------------------------------------------------------------------------

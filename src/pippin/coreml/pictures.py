@@ -18,13 +18,15 @@ RULES = {
 def fitted(picture: Any, feature: Feature, rule: str) -> Any:
     """``picture``, an image or a path, as an image of the size that ``feature`` declares.
 
-    Raises ``InputError`` for an unknown rule or what is no picture.
+    Raises ``InputError`` for an unknown rule, what is no picture, or an input of any size.
     """
     from PIL import Image, ImageOps
 
     if rule not in RULES:
         raise InputError(f"the resize rule must be one of {', '.join(RULES)}, got {rule!r}")
     where = place(feature.name, picture)
+    if feature.size == (1, 1) and feature.flexible is not None:
+        raise InputError("the model takes pictures of any size, so there is none to resize to", where=where)
     image = open_picture(picture, where)
     assert feature.size is not None
     if image.mode not in ("L", "RGB", "F"):
