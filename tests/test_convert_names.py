@@ -12,6 +12,7 @@ import pytest
 import pippin
 from cases import normal
 from make import classifier, network
+from pippin.analysis import verify
 
 
 def exported(model: Any, target: Path, **options: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -122,3 +123,17 @@ def test_the_proof_sees_integers_that_are_off_by_one(tmp_path: Path, monkeypatch
     monkeypatch.setattr(Builder, "Round", lambda g, x: g.Ceil(x), raising=False)
     with pytest.raises(pippin.VerifyError, match="'y' with the input given: 1 apart at"):
         pippin.to_onnx(model.SerializeToString(), tmp_path / "out.onnx", inputs=[{"x": [0.4, 1.2, 2.0]}])
+
+
+def test_how_much_rounding_the_proof_forgives() -> None:
+    from pippin.analysis.difference import difference
+
+    wanted = np.ones(10)
+    rounded = difference("y", np.full(10, 1.0002), wanted)
+    for factor, forgiven in ((7.5, True), (8.5, False)):
+        entry = verify._forgiven(difference("y", np.full(10, 1 + factor * 0.0002), wanted), rounded)
+        assert entry.ok == forgiven
+        assert (entry.rounding > 0) == forgiven
+    problem = difference("y", np.full(10, np.nan), wanted)
+    assert not verify._forgiven(problem, rounded).ok
+    assert not verify._forgiven(difference("y", np.full(10, 1.001), wanted), problem).ok
