@@ -360,3 +360,9 @@ def test_layers_in_branches_train_by_names_of_their_own(names: tuple[str, str]) 
         return
     with pytest.raises(CheckError, match="layers that train must have names of their own"):
         train(source, data)
+
+
+def test_nothing_cannot_be_judged() -> None:
+    source = exact([("innerProduct", dense([[1.0, 2.0]]), ["x"], ["y"])], [0, 2])
+    with pytest.raises(CheckError, match=r"must hold numbers, got \[0, 1\]"):
+        train(source, {"x": np.zeros((2, 0, 2)), "t": np.zeros((2, 1))})

@@ -33,6 +33,8 @@ def mean_squared_error(g: Builder, y: Value, target: Value) -> Loss:
 
     y, target (…) of the same shape. Source: MeanSquaredErrorLossLayer, which gives no formula.
     """
+    if 0 in y.shape:
+        raise CheckError(f"the input of a mean squared error must hold numbers, got {list(y.shape)}")
     difference = g.Sub(y, target)
     value = g.ReduceMean(g.Mul(difference, difference), None, keepdims=0)
     count = math.prod(int(dim) for dim in y.shape)
@@ -50,7 +52,7 @@ def cross_entropy(g: Builder, y: Value, target: Value) -> Loss:
     count, classes = int(target.shape[0]), int(logits.shape[axis])
     rest = [dim for place, dim in enumerate(logits.shape) if place != axis and dim != 1]
     ahead = [dim for dim in logits.shape[:axis] if dim != 1]
-    if rest != ahead or math.prod(int(dim) for dim in rest) != count:
+    if 0 in logits.shape or rest != ahead or math.prod(int(dim) for dim in rest) != count:
         raise CheckError(
             f"the input of a cross entropy must be one vector of probabilities, got {list(logits.shape)}"
             f" with the classes in axis {axis}"
