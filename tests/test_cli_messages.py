@@ -213,3 +213,24 @@ def test_no_size_to_resize_to(tmp_path: Path) -> None:
     assert isinstance(done.exception, pippin.InputError)
     assert "the model takes pictures of any size" in str(done.exception)
     assert CliRunner().invoke(cli, ["run", str(path), SEVEN]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("pippin pro", "plain,profile"),
+        ("pippin run --res", "plain,--resize"),
+        ("pippin run exa", "file,exa"),
+        ("pippin run examples/digits.mlmodel exa", "file,exa"),
+        ("pippin compare examples/digits.mlmodel exa", "file,exa"),
+        ("pippin nnrt con", "plain,conformance"),
+    ],
+)
+def test_completion(words: str, wanted: str) -> None:
+    environment = os.environ | {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    code = "import sys; sys.argv[0] = 'pippin'; from pippin.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment | {"_PIPPIN_COMPLETE": "bash_complete"}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [wanted], done.stderr

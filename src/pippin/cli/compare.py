@@ -21,7 +21,7 @@ NO_OTHER = {
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.argument("words", nargs=-1, metavar="[OTHER] [NAME=VALUE | PICTURE ...]")
+@click.argument("words", nargs=-1, type=click.Path(), metavar="[OTHER] [NAME=VALUE | PICTURE ...]")
 @click.option("--tolerance", type=click.FloatRange(0, min_open=True), default=1e-4, show_default=True,
     help="Allowed difference of outputs, absolute and relative.")  # fmt: skip
 @click.option("--precision", type=click.Choice(["float16", "bfloat16"]),

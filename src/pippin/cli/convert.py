@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("model", type=click.Path())
 @click.argument("output", type=click.Path())
-@click.argument("values", nargs=-1, metavar="[NAME=VALUE | PICTURE ...]")
+@click.argument("values", nargs=-1, type=click.Path(), metavar="[NAME=VALUE | PICTURE ...]")
 @click.option("--opset", type=int, help="The ONNX operator set, 13 to 24.  [default: 20]")
 @click.option(
     "--dims",

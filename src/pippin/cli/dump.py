@@ -12,7 +12,7 @@ from .values import custom_layers, resizing
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.argument("values", nargs=-1, metavar="[NAME=VALUE | PICTURE ...]")
+@click.argument("values", nargs=-1, type=click.Path(), metavar="[NAME=VALUE | PICTURE ...]")
 @click.option("--output", "-o", required=True, type=click.Path(), help="The file to write: .npz or .safetensors.")
 @click.option("--raw", is_flag=True, help="Weights as the file stores them, with their scales and tables.")
 @click.option("--blob", "names", multiple=True, metavar="NAME", help="A blob for the given inputs; as often as wanted.")

@@ -11,7 +11,7 @@ from .values import custom_layers, resizing
 
 @click.command()
 @click.argument("model", type=click.Path())
-@click.argument("values", nargs=-1, metavar="[NAME=VALUE | PICTURE ...]")
+@click.argument("values", nargs=-1, type=click.Path(), metavar="[NAME=VALUE | PICTURE ...]")
 @click.option("--runs", type=click.IntRange(1), default=10, show_default=True, help="Runs to take the median of.")
 @click.option("--top", type=click.IntRange(1), help="Show only so many layers, the slowest.")
 @click.option("--threads", type=click.IntRange(1), help="Threads to use (default: all cores).")

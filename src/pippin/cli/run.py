@@ -24,7 +24,7 @@ CHUNK = 32
 
 @click.command(cls=ValuesCommand)
 @click.argument("model", type=click.Path())
-@click.argument("values", nargs=-1, metavar="[NAME=VALUE | PICTURE ...]")
+@click.argument("values", nargs=-1, type=click.Path(), metavar="[NAME=VALUE | PICTURE ...]")
 @click.option("--top", default=5, type=click.IntRange(1), show_default=True, help="Classes to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole answer as JSON, a line a picture.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print a table: a line a picture, of a classifier the best class.")
