@@ -203,3 +203,19 @@ def test_names_that_an_archive_cannot_hold(name: str, tmp_path: Path) -> None:
     assert not target.exists()
     dump.write(dump.blobs(model, {"x": [1, 2]}), tmp_path / "b.safetensors")
     assert read(tmp_path / "b.safetensors")[name].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_scales_of_the_channels_of_a_deconvolution(groups: int) -> None:
+    """Its output channels are not the first axis; with groups they are spread over two."""
+    kernel = normal(4, 6 // groups, 3, 3) * np.arange(1, 6 // groups + 1, dtype=np.float32)[:, None, None] ** 3
+    params = {
+        "outputChannels": 6, "kernelChannels": 4, "nGroups": groups, "kernelSize": [3, 3], "isDeconvolution": True,
+        "weights": kernel, "valid": {},
+    }  # fmt: skip
+    model = network([("convolution", params, ["x"], ["y"])], {"x": [4, 5, 5]}, ["y"], exact=False, version=1)
+    edit = pippin.edit(model.SerializeToString()).quantize(8)
+    (found,) = dict(dump.weights(edit.load())).values()
+    split = kernel.reshape(groups, 4 // groups, 6 // groups, 3, 3)
+    room = (split.max(axis=(1, 3, 4)) - split.min(axis=(1, 3, 4)))[:, None, :, None, None] / 255 * 0.51
+    assert (np.abs(found.reshape(split.shape) - split) <= room).all()
