@@ -385,6 +385,20 @@ def test_outputs_that_are_inputs_or_each_other() -> None:
     check(make, "nchw")
 
 
+def test_models_that_no_device_takes() -> None:
+    empty = export(built(lambda g: g.Relu(g.input("x", "float32", (0, 3)))))
+    assert [str(gap) for gap in empty.missing] == ["input 'x': input: a dim must be positive, got [0, 3]"]
+    without = export(built(lambda g: g.RandomNormal(shape=[2])))
+    assert str(without.missing[0]) == "model: inputs: a model has at least one"
+    assert without.model is None
+
+
+def test_dropout() -> None:
+    for training, reasons in ((True, ["numbers that are drawn by chance cannot be had"]), (False, [])):
+        graph = built(lambda g, mode=training: g.Dropout(vector(g), np.float32(0.5), np.array(mode), outputs=1))
+        assert [gap.reason for gap in export(graph).missing] == reasons
+
+
 def test_element_types_that_there_are_not() -> None:
     exported = export(built(lambda g: g.Cast(vector(g), to=onnx.TensorProto.FLOAT8E5M2)))
     assert [gap.reason for gap in exported.missing] == ["there is no element type float8_e5m2"]

@@ -92,11 +92,23 @@ def export(graph: Graph, *, layout: Layout = "nchw", name: str = "") -> Exported
         except PippinError as error:
             missing[id(node)] = Missing(node.where or node.name, node.op, error.message)
             converter.replace(node)
-    exported = Exported(None, list(missing.values()), parts(graph, missing))
-    if not missing:
+    gaps = [*_inputs(graph), *missing.values()]
+    exported = Exported(None, gaps, parts(graph, missing))
+    if not gaps:
         exported.model = converter.finish()
         exported.inputs, exported.outputs = converter.turned_inputs, converter.turned_outputs
     return exported
+
+
+def _inputs(graph: Graph) -> list[Missing]:
+    """What no model can have: no input at all, or one without elements."""
+    if not graph.inputs:
+        return [Missing("model", "inputs", "a model has at least one")]
+    return [
+        Missing(f"input {value.name!r}", "input", f"a dim must be positive, got {list(value.shape)}")
+        for value in graph.inputs
+        if 0 in value.shape
+    ]
 
 
 def _rule(node: Node) -> Function:

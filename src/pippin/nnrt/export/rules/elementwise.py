@@ -230,9 +230,12 @@ def where(c: Converter, n: Node) -> None:
 
 @rule("Identity", "Dropout")
 def identity(c: Converter, n: Node) -> None:
-    """Nothing."""
+    """Nothing; a Dropout that draws is refused."""
     x, value = n.inputs[0], n.outputs[0]
     assert x is not None
+    draws = c.read(n, 2, "training_mode") if n.op == "Dropout" else None
+    if draws is not None and draws.any():
+        raise UnsupportedError("numbers that are drawn by chance cannot be had")
     last = c.has_last(x)
     c.put(value, c.last(x) if last else c.plain(x), last=last)
 
