@@ -226,11 +226,14 @@ def test_graphs_of_several_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> N
     data = {"x": x, "t": np.arange(6.0) / 6}
     kept = train(lstm().SerializeToString(), data, batch_size=1, validation=data)
     assert len(made) == 3
-    monkeypatch.setattr("pippin.training.trainer.KEPT", 1)
-    anew = train(lstm().SerializeToString(), data, batch_size=1, validation=data)
-    assert len(made) > 20
-    assert kept.to_bytes() == anew.to_bytes()
-    assert [r["validation_loss"] for r in kept.history] == [r["validation_loss"] for r in anew.history]
+    for limit in ("KEPT", "KEPT_BYTES"):
+        made.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(f"pippin.training.trainer.{limit}", 1)
+            anew = train(lstm().SerializeToString(), data, batch_size=1, validation=data)
+        assert len(made) > 20
+        assert kept.to_bytes() == anew.to_bytes()
+        assert [r["validation_loss"] for r in kept.history] == [r["validation_loss"] for r in anew.history]
 
 
 def test_custom_layers() -> None:

@@ -12,6 +12,7 @@ A mini-batch is laid out in one of three ways, the first that serves:
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -379,7 +380,8 @@ def claim(graph: Graph, names: Mapping[str, Value]) -> None:
 class Step:
     """A compiled step. ``run`` takes blobs by ``input_name``; weights and slots stay in the engine's own memory.
 
-    ``names`` are those of its scalars, slots and outputs; those of inputs and weights are the network's.
+    ``names`` are those of its scalars, slots and outputs; those of inputs and weights are the network's. ``size`` is
+    what all that it computes takes in bytes, which is no less than the engine holds.
     """
 
     def __init__(self, problem: Problem, g: Builder, network: _Network, names: Mapping[str, Value]) -> None:
@@ -391,6 +393,8 @@ class Step:
         claim(graph, {**drawn, **network.names, **network.values, **names})
         self.session = Session(write(graph), threads=problem.threads)
         self.results = {value.name: value for value in graph.outputs if not value.name.endswith(NEXT)}
+        made = [value for node in graph.nodes for value in node.outputs if value.static]
+        self.size = sum(math.prod(map(int, value.shape)) * value.dtype.itemsize for value in made)
         self._bindings: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def run(self, state: State, feeds: dict[str, NDArray[Any]], scalars: dict[str, float]) -> dict[str, NDArray[Any]]:

@@ -36,7 +36,8 @@ ALLOWED = {"update-path", "update-loss-input"}
 """Rules of devices that training here does without: more layers have derivatives than on a device."""
 
 KEPT = 16
-"""Shapes of samples whose graphs are kept."""
+KEPT_BYTES = 1 << 30
+"""Shapes of samples whose graphs are kept, and what the blobs of these may take together."""
 
 
 @dataclass
@@ -330,6 +331,7 @@ class Trainer:
         key = count, training
         if key not in self.steps:
             self.steps[key] = problem.training(count) if training else problem.evaluation(count)
+            self.forget()
         step = self.steps[key]
         if problem.layout == "each":
             feeds = {input_name(name): array for name, array in inputs.items()}
@@ -352,8 +354,6 @@ class Trainer:
         if found is None:
             found = Problem(self.model, self.settings, shapes, self.options["threads"]), {}
         self.known[key] = found
-        if len(self.known) > KEPT:
-            del self.known[next(iter(self.known))]
         problem, self.steps = found
         self.problem = problem
         self.state = self.state or State.of(problem)
@@ -364,6 +364,15 @@ class Trainer:
             self.state = State(self.resumed.arrays)
             self.resumed = None
         return problem
+
+    def forget(self) -> None:
+        """Lets graphs go that were not needed for longest, where there are many of them or large ones."""
+        sizes = [sum(step.size for step in steps.values()) for _, steps in self.known.values()]
+        for size, key in zip(sizes[:-1], list(self.known), strict=False):
+            if len(self.known) <= KEPT and sum(sizes) <= KEPT_BYTES:
+                return
+            del self.known[key]
+            sizes.remove(size)
 
     watch: watch.Watch | None = None
 
