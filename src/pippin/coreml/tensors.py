@@ -30,7 +30,8 @@ def expanded(model: Model, slot: Slot) -> NDArray[Any]:
     Raises ``CheckError`` with the layer's name where their number does not fit that shape.
     """
     try:
-        return model.weights.array(slot.params, slot.shape, axis=slot.axis if slot.axis is not None else 0)
+        values = model.weights.array(slot.params, slot.shape, axis=slot.axis if slot.axis is not None else 0)
+        return values.reshape(_shape(slot))
     except CheckError as error:
         raise error.at(slot.name) from None
 
@@ -51,12 +52,12 @@ def stored(model: Model, name: str, slot: Slot) -> dict[str, NDArray[Any]]:
     if encoding.kind in ("float32", "float16", "int8"):
         kind = {"float32": "<f4", "float16": "<f2", "int8": "i1"}[encoding.kind]
         values = np.frombuffer(weights.raw(params, encoding.kind), kind)
-        found = {name: _shaped(values, slot.shape)}
+        found = {name: _shaped(values, _shape(slot))}
         if encoding.kind == "int8":
             found[f"{name}.scale"] = np.asarray(linear.scale, np.float32)
         return found
     count = int(np.prod(slot.shape, dtype=np.int64))
-    found = {name: _shaped(weights.levels(params, count, slot.name), slot.shape)}
+    found = {name: _shaped(weights.levels(params, count, slot.name), _shape(slot))}
     found[f"{name}.bits"] = np.array(encoding.bits, np.int64)
     if encoding.kind == "lookup":
         found[f"{name}.table"] = np.asarray(quantization.lookupTableQuantization.floatValue, np.float32)
@@ -65,6 +66,13 @@ def stored(model: Model, name: str, slot: Slot) -> dict[str, NDArray[Any]]:
         if len(linear.bias):
             found[f"{name}.bias"] = np.asarray(linear.bias, np.float32)
     return found
+
+
+def _shape(slot: Slot) -> tuple[int, ...]:
+    """The shape in which the layer reads the values: of deconvolutions [C,O/g,kH,kW], the groups not apart from C."""
+    if isinstance(slot.axis, tuple):
+        return slot.shape[0] * slot.shape[1], *slot.shape[2:]
+    return slot.shape
 
 
 def _shaped(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
