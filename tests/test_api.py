@@ -68,3 +68,11 @@ def test_compare_and_profile_take_paths() -> None:
     assert not found.ok
     assert found.narrow is not None
     assert pippin.profile(other, runs=1, fresh=False).rows
+
+
+def test_results_print_as_the_command_line_does(tmp_path: Path) -> None:
+    digits = str(ROOT / "examples/digits.mlmodel")
+    assert str(pippin.compare(digits, "reference")).startswith("digits.mlmodel against the reference\n")
+    assert str(pippin.profile(digits, runs=1, fresh=False)).startswith("digits.mlmodel: ")
+    text = str(pippin.to_onnx(digits, tmp_path / "x.onnx").proof)
+    assert "the same: ONNX Runtime against the reference, 1 input" in text

@@ -75,6 +75,11 @@ class Comparison:
         """Whether the outputs agree."""
         return bool(self.outputs) and all(entry.ok for entry in self.outputs)
 
+    def __str__(self) -> str:
+        from ..report import comparisons
+
+        return comparisons.as_text(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         found = self.departure

@@ -75,6 +75,11 @@ class Profile:
     fresh: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        from ..report import profiles
+
+        return profiles.as_text(self)
+
     def total(self, what: str) -> Any:
         """The sum of a column over all rows."""
         return sum(getattr(row, what) for row in self.rows)

@@ -61,6 +61,11 @@ class Proof:
         """Whether nothing was found to differ."""
         return all(trial.ok for trial in self.trials)
 
+    def __str__(self) -> str:
+        from ..report import proofs
+
+        return proofs.as_text(self)
+
     def worst(self) -> dict[str, Difference]:
         """Of each output the comparison that went worst."""
         found: dict[str, Difference] = {}
