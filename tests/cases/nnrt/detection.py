@@ -138,6 +138,8 @@ CASES = [
     ),
     detect("many, two classes for each box", *_many(5), {**MANY, **FAST, "maxClassesPerDetection": 2}),
     detect("many, for each class, room for two classes", *_many(5), {**MANY, **REGULAR, "maxClassesPerDetection": 2}),
+    detect("one detection", *_many(5), {**MANY, **FAST, "maxDetections": 1}),
+    detect("one detection, for each class", *_many(5), {**MANY, **REGULAR, "maxDetections": 1}),
     detect("more room than boxes", *_many(5), {**MANY, **FAST, "maxDetections": 40}),
     detect(
         "more room than boxes, for each class",

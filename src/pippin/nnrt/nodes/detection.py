@@ -143,7 +143,8 @@ def _by_class(g: NodeBuilder, p: attributes.DetectionPostProcess, corners: Value
     # so many places without a detection behind them that there are enough to choose from
     values = g.Pad(g.GatherND(scores, pair), [0, limit], BLANK)
     pair = g.Pad(pair, [0, 0, limit, 0])
-    best, order = g.TopK(values, [limit], outputs=2, axis=0)
+    # of one place it is not known otherwise that it is one
+    best, order = (g.reshape(value, [limit]) for value in g.TopK(values, [limit], outputs=2, axis=0))
     anchor, kind = g.Split(g.Gather(pair, order, axis=0), [1, 1], axis=1, outputs=2)
     there = g.Less(g.constant(list(range(limit)), "int64"), count)
     boxes = g.Gather(corners, g.Squeeze(anchor, [1]), axis=0)
