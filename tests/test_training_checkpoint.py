@@ -268,6 +268,9 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no checkpoint, so it is not overwritten"):
         train(source(), DATA, checkpoint=path)
     assert path.read_bytes() == source()
+    path.write_bytes(b"")  # as tempfile makes them
+    train(source(), DATA, checkpoint=path)
+    train(source(), DATA, checkpoint=path)
     for place, message in ((tmp_path, "is a folder"), (tmp_path / "no/c", "there is no folder")):
         with pytest.raises(WriteError, match=message):
             train(source(), DATA, checkpoint=place, on_batch=lambda _: pytest.fail("it is too late"))

@@ -123,7 +123,8 @@ def train(
     resize          how pictures of another size are made to fit: "crop", "fit" or "stretch" (None: they are refused)
     on_batch, …     called with a ``Progress``; what they raise ends the training
     checkpoint      a file that is kept up to date, after each epoch and every ``checkpoint_every`` seconds; with
-                    ``resume`` training goes on from it, if it is there, to the same weights as without an interruption
+                    ``resume`` training goes on from it, if it is there, with the same data to the same weights as without
+                    an interruption
 
     Losses: cross entropy, mean -log p[target]; mean squared error, mean (y - target)² over all elements. Raises
     ``CheckError`` for a file that cannot be trained, ``UnsupportedError`` for a layer without a derivative,
@@ -194,7 +195,7 @@ class Trainer:
             raise WriteError(f"the checkpoint cannot be written: {what}", where=str(path))
         if resume and path.exists():
             self.resumed = Checkpoint.load(path)
-        elif path.is_file() and not Checkpoint.stands(path):
+        elif path.is_file() and path.stat().st_size and not Checkpoint.stands(path):
             raise InputError("is there already and is no checkpoint, so it is not overwritten", where=str(path))
 
     # -- the loop ------------------------------------------------------------------------------------------------------
