@@ -123,8 +123,8 @@ def train(
     resize          how pictures of another size are made to fit: "crop", "fit" or "stretch" (None: they are refused)
     on_batch, …     called with a ``Progress``; what they raise ends the training
     checkpoint      a file that is kept up to date, after each epoch and every ``checkpoint_every`` seconds; with
-                    ``resume`` training goes on from it, if it is there, with the same data to the same weights as without
-                    an interruption
+                    ``resume`` training goes on from it, if it is there, with the same data to the same weights as
+                    without an interruption
 
     Losses: cross entropy, mean -log p[target]; mean squared error, mean (y - target)² over all elements. Raises
     ``CheckError`` for a file that cannot be trained, ``UnsupportedError`` for a layer without a derivative,
