@@ -234,3 +234,29 @@ def test_completion(words: str, wanted: str) -> None:
         text=True, check=False,
     )  # fmt: skip
     assert done.stdout.splitlines() == [wanted], done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii", "utf-8"])
+def test_letters_that_the_terminal_lacks(tmp_path: Path, encoding: str) -> None:
+    labels = [f"{letter}…" for letter in "一二三四五六七八九十"]
+    pippin.edit(DIGITS).set_labels(labels).save(tmp_path / "m.mlmodel")
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    model = str(tmp_path / "m.mlmodel")
+    for words in (("run", model, SEVEN), ("run", model, SEVEN, "--csv"), ("inspect", model), ("edit", "--help")):
+        done = process(*words, env=environment)
+        assert done.returncode == 0, done.stderr
+        assert b"Traceback" not in done.stderr
+    done = process("run", model, SEVEN, "--csv", env=environment)
+    wanted = r"\u516b" if encoding in ("latin-1", "cp1252") else "八"
+    assert wanted in done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems want names that are text")
+def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.png")
+    Path(name).write_bytes(Path(SEVEN).read_bytes())
+    for words in (("--csv",), ("--json",), ("--top", "1"), ("-o", str(tmp_path / "x.csv"))):
+        done = process("run", DIGITS, name, SEVEN, *words)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    done = process("run", DIGITS, os.fsdecode(os.fsencode(tmp_path) + b"/\xfe.png"))
+    assert (done.returncode, b"Traceback" in done.stderr) == (1, False)

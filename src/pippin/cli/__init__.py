@@ -84,6 +84,7 @@ def main() -> None:
     """Entry point of the ``pippin`` command: errors of our own become one message on stderr and exit code 1."""
     from ..errors import PippinError
 
+    _any_letter()
     try:
         # outside of standalone mode click hands the exit code of ctx.exit() back
         code = cli(standalone_mode=False)
@@ -107,6 +108,13 @@ def main() -> None:
     except MemoryError:
         click.echo("error: not enough memory", err=True)
         sys.exit(1)
+
+
+def _any_letter() -> None:
+    """Letters that the terminal or file has no room for (a Windows code page, Latin 1) are written as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", "") == "strict":
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _forget_stdout() -> None:
