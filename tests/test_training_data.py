@@ -144,6 +144,7 @@ def test_skipped_batches_leave_the_rest_as_it_is() -> None:
         (lambda: iter(()), "no sample"),
         ([{"x": X[0], "t": 1.0}, {"x": X[1]}], "lacks the feature 't'"),
         ([{"t": 1.0}, {"x": X[1], "t": 1.0}], "sample 0 of a batch lacks the feature 'x'"),
+        ([{0: 1.0, None: 2.0}], "the data must have the feature 'x', it has 0, None"),
         ([1, 2], "must be a dict"),
         (7, "must be a path, a dict of arrays"),
         ("nowhere.csv", "no such file"),
@@ -179,6 +180,7 @@ def encoded(source: bytes, name: str, column: Any) -> list[int]:
         ((10, 20, 30), np.array([20.0]), [1]),
         ((10, 20, 30), [[30], [10]], [2, 0]),
         (("1", "2", "3"), [1.0, 3, "2"], [0, 2, 1]),
+        ((10, 20, 30), ["20.0", "30"], [1, 2]),
     ],
 )
 def test_labels(labels: Any, column: Any, wanted: list[int]) -> None:
@@ -207,8 +209,8 @@ def test_wrong_labels(labels: Any, column: Any, message: str) -> None:
 def test_numbers_of_classes() -> None:
     layers = [("innerProduct", dense(np.eye(3)), ["x"], ["z"]), ("softmax", {}, ["z"], ["y"])]
     plain = updatable(network(layers, {"x": [3]}, ["y"], exact=False), loss="entropy").SerializeToString()
-    assert encoded(plain, "t", [2, "1", 0.0]) == [2, 1, 0]
-    for bad in (3, -1, 0.5, "x", None):
+    assert encoded(plain, "t", [2, "1", 0.0, "2.0"]) == [2, 1, 0, 2]
+    for bad in (3, -1, 0.5, "x", None, "1.5", "inf", 10**400):
         with pytest.raises(InputError, match="a number from 0 to 2"):
             encoded(plain, "t", [bad])
 

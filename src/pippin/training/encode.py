@@ -147,7 +147,7 @@ class Encoder:
                 )
 
     def _missing(self, name: str, columns: Mapping[str, Column], where: str) -> InputError:
-        near = difflib.get_close_matches(name, list(columns), 1, 0.5)
+        near = difflib.get_close_matches(name, list(map(str, columns)), 1, 0.5)
         hint = f"did you mean {name!r} where the data says {near[0]!r}?" if near else ""
         has = ", ".join(map(repr, list(columns)[:12])) or "nothing"
         return InputError(f"the data must have the feature {name!r}, it has {has}", where=where, hint=hint)
@@ -255,8 +255,9 @@ class Encoder:
             value = _whole(value)
         if value is None or not isinstance(value, (str, int, np.integer)):
             return None
-        found = self.labels.get(value)
-        return self.texts.get(str(value)) if found is None else found
+        found = self.labels.get(value, self.texts.get(str(value)))
+        # tables of numbers with a gap somewhere write 1 as 1.0
+        return self.labels.get(_whole(value)) if found is None else found
 
     def _unknown(self, name: str, value: Any) -> InputError:
         assert self.texts is not None
@@ -274,7 +275,7 @@ class Encoder:
 def _whole(value: Any) -> int | None:
     """The whole number that a value is, or stands for as a text; None if it is none."""
     try:
-        number = int(value)
+        number = int(float(value)) if isinstance(value, str) and "." in value else int(value)
         return number if number == float(value) else None
     except (TypeError, ValueError, OverflowError):
         return None
