@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from nnrt_nodes import Array, brute_conv, floats, refused, run
+from pippin.errors import RunError
 from pippin.nnrt import attributes as a
 from pippin.nnrt.authoring import GraphBuilder
 from pippin.nnrt.types import (
@@ -311,3 +312,20 @@ def test_softmax_and_batch_norm() -> None:
     np.testing.assert_allclose(got, scale * (x - mean) / np.sqrt(variance + 1e-3) + offset, rtol=1e-4, atol=1e-5)
     refused(a.Softmax([0, 1]), [2, 3], text="axis must hold 1")
     refused(a.Softmax([2]), [2, 3], text="axis must be in")
+
+
+@pytest.mark.parametrize("cls", [a.MaxPoolFusion, a.AvgPoolFusion])
+@pytest.mark.parametrize("mode", [RoundMode.FLOOR, RoundMode.CEIL])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_windows_larger_than_an_image_of_open_size(cls: Any, mode: RoundMode, stride: int) -> None:
+    """One window, or the run fails; never an answer of nothing."""
+    node = cls((4, 1), (stride, 1), (), PadMode.VALID, roundMode=mode)
+    for height in (1, 2, 3, 4):
+        x = -np.arange(1, height + 1, dtype=np.float32).reshape(1, height, 1, 1)
+        try:
+            got = run(node, x, open_dims=True)
+        except RunError:
+            assert height < 4
+            continue
+        assert got.shape == (1, 1, 1, 1)
+        assert got.item() == (x.max() if cls is a.MaxPoolFusion else x.mean())

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ...errors import CheckError
 from ...graph.composites.conv import Padding
+from ...graph.composites.guard import require_some
 from ...graph.composites.pool import pool
 from ...graph.ir import Value
 from .. import attributes
@@ -30,7 +31,14 @@ def _pooled(g: NodeBuilder, p: Pool, x: Value, kind: str) -> Value:
     sizes = [size for axis in planes(g) if isinstance(size := x.shape[axis], int)]
     if len(sizes) == 2:
         padding, ceil = _closed(kernel, stride, padding, sizes, ceil), False
-    return pool(g, image(g, x), kind, kernel=kernel, stride=stride, padding=padding, complete=ceil, count_padding=False)
+    y = pool(g, image(g, x), kind, kernel=kernel, stride=stride, padding=padding, complete=ceil, count_padding=False)
+    # the engine fails for windows that do not fit, but for those that miss one cell it makes nothing of nothing
+    narrow = [] if padding.same else [
+        2 + place
+        for place, (k, before, after) in enumerate(zip(kernel, padding.begin, padding.end, strict=True))
+        if not isinstance(y.shape[2 + place], int) and before + after + 1 < k
+    ]  # fmt: skip
+    return require_some(g, y, narrow, "the pooled image") if narrow else y
 
 
 def _closed(
