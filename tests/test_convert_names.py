@@ -137,3 +137,12 @@ def test_how_much_rounding_the_proof_forgives() -> None:
     problem = difference("y", np.full(10, np.nan), wanted)
     assert not verify._forgiven(problem, rounded).ok
     assert not verify._forgiven(difference("y", np.full(10, 1.001), wanted), problem).ok
+
+
+def test_the_proof_takes_any_of_the_likeliest_labels() -> None:
+    model = pippin.load(classifier(["a", "b", "c"]).SerializeToString())
+    wanted = {"scores": np.array([0.4, 0.4 - 1e-6, 0.2])}
+    for label, ok in (("a", True), ("b", True), ("c", False), ("d", False)):
+        assert verify._label(model, {"label": np.array([label], object)}, wanted, 1e-4).ok == ok
+    nothing = {"scores": np.array([np.nan, 0.5, 0.5])}
+    assert not verify._label(model, {"label": np.array(["b"], object)}, nothing, 1e-4).ok

@@ -214,7 +214,7 @@ def _trial(
                 compared[name] = _forgiven(entry, difference(name, narrow[name], wanted[name], tolerance))
     trial.outputs += compared.values()
     if model.predicted_feature in found and model.labels:
-        trial.outputs.append(_label(model, found, wanted))
+        trial.outputs.append(_label(model, found, wanted, tolerance))
     if everything:
         inner = [name for name in other.values if name in wanted and name not in names]
         for name, value in other.blobs(given, inner).items():
@@ -236,14 +236,18 @@ def _forgiven(entry: Difference, rounded: Difference) -> Difference:
     return replace(entry, rounding=rounded.absolute)
 
 
-def _label(model: Model, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Difference:
-    """The class label, if it is an output of the graph."""
+def _label(model: Model, found: Mapping[str, Any], wanted: Mapping[str, Any], tolerance: float) -> Difference:
+    """The class label, if it is an output of the graph: any of those that are as likely as the likeliest."""
     name, labels = model.predicted_feature, model.labels
     assert name is not None
     assert labels is not None
-    right = labels[int(wanted[model.probabilities].reshape(-1).argmax())]
+    scores = wanted[model.probabilities].reshape(-1)
+    best = float(scores.max())
+    near = scores >= best - 2 * (tolerance + tolerance * abs(best))
+    right = labels[int(scores.argmax())]
     (got,) = found[name].reshape(-1).tolist()
-    return Difference(name, problem="" if got == right else f"{got!r} and {right!r}")
+    fits = got == right or any(got == label for label, likely in zip(labels, near, strict=True) if likely)
+    return Difference(name, problem="" if fits else f"{got!r} and {right!r}")
 
 
 def _alike(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
