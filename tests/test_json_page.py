@@ -41,7 +41,7 @@ def test_keys(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, [command, *WORDS[command], "--json"])
     assert done.exit_code == (command == "compare"), done.output
-    content = json.loads(done.stdout.splitlines()[0])
+    content = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     keys, section = told(command)
     assert set(content) - {"schema"} == keys
     schema = content["schema"]

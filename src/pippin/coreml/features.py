@@ -5,11 +5,13 @@ Sources: FeatureTypes of the format; NeuralNetworkMultiArrayShapeMapping and Neu
 
 from __future__ import annotations
 
+import io
 import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckError, InputError
@@ -413,7 +415,7 @@ def open_picture(value: Any, where: str, look: Callable[[tuple[int, ...]], Any] 
             f"a picture is wanted: a PIL image, a path or an array, got {type(value).__name__}", where=where
         )
     try:
-        picture: Any = Image.open(value)
+        picture: Any = Image.open(_piped(value))
         if look is not None:
             _early(picture, look)
         picture.load()
@@ -433,6 +435,13 @@ def open_picture(value: Any, where: str, look: Callable[[tuple[int, ...]], Any] 
     if look is not None:
         look(picture.size)
     return picture
+
+
+def _piped(value: Any) -> Any:
+    """What a pipe holds, which Pillow may look for under another name; anything else as it is."""
+    if not isinstance(value, (str, os.PathLike)) or not Path(value).is_fifo():
+        return value
+    return io.BytesIO(Path(value).read_bytes())
 
 
 def _early(picture: Any, look: Callable[[tuple[int, ...]], Any]) -> None:
