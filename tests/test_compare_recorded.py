@@ -139,3 +139,25 @@ def test_values_decide_between_axes_of_one_size(order: tuple[int, ...]) -> None:
     assert found is not None
     if other.shape != value.shape:
         np.testing.assert_array_equal(other.transpose(found), value)
+
+
+def test_a_picture_for_a_model_that_takes_an_array(digits: Any, tmp_path: Path) -> None:
+    for name, options in (("inside", {}), ("outside", {"preprocessing": "outside"})):
+        export(digits, tmp_path / f"{name}.onnx", **options)
+    inside, outside = (pippin.load(tmp_path / f"{name}.onnx") for name in ("inside", "outside"))
+    found = compare(digits, outside, {"image": str(SEVEN)})
+    assert found.ok
+    assert found.notes == ["outside.onnx takes 'image' as an array: it got the picture after preprocessing"]
+    found = compare(inside, outside, {"image": str(SEVEN)})
+    assert found.notes == ["outside.onnx takes 'image' as an array: it got the levels 0 to 255 as they are"]
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], [5, 6, 7]])
+def test_labels_that_are_outputs_of_a_graph(labels: Any, tmp_path: Path) -> None:
+    model = pippin.load(classifier(labels).SerializeToString())
+    export(model, tmp_path / "out.onnx", labels="outputs")
+    loaded = pippin.load(tmp_path / "out.onnx")
+    for first, second in ((loaded, "reference"), (loaded, loaded), (model, loaded), (loaded, model)):
+        found = compare(first, second, {"x": [1, 3, 2]})
+        assert found.ok
+        assert not [note for note in found.notes if "counterpart" in note]

@@ -153,7 +153,7 @@ def compare(
     label = _label(a, b, other, first, second, result.tolerance)
     if label is not None and other is not None and list(map(str, a.labels or ())) != list(map(str, other.labels)):
         result.notes.append("the models have different class labels")
-    _outputs(result, first, second, pairs, label)
+    _outputs(result, first, second, pairs, label, a.predicted_feature)
     if blobs:
         _steps(result, first, second, pairs)
         over = {entry.name for entry in result.outputs if not entry.ok}
@@ -235,6 +235,7 @@ def _translated(a: AnyModel, b: AnyModel, given: Mapping[str, Any], result: Comp
         if mine.kind == "image" and entry.kind != "image":
             if isinstance(a, OnnxModel):
                 value = a.feeds({source: value})[source]
+                result.notes.append(f"{b_name(b)} takes {name!r} as an array: it got the levels 0 to 255 as they are")
             else:
                 from . import reference
 
@@ -291,7 +292,10 @@ def _label(a: AnyModel, b: Any, other: Any, first: Trace, second: Trace, toleran
     return Difference(name, problem="" if right in own else f"{str(mine)!r} and {right!r}")
 
 
-def _outputs(result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pair], label: Difference | None) -> None:
+def _outputs(
+    result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pair], label: Difference | None, named: str | None
+) -> None:
+    """``named``: the output that holds a label, which is no blob of a network and is compared by itself."""
     known = {pair.a: pair for pair in pairs}
     missing = []
     if label is not None:
@@ -304,7 +308,7 @@ def _outputs(result: Comparison, first: Trace, second: Trace, pairs: Sequence[Pa
             result.outputs.append(Difference(name, problem=problem))
             continue
         if pair is None:
-            missing += [name] if label is None or name != label.name else []
+            missing += [name] if name != named else []
             continue
         other = pair.other(second.values)
         value = first.values[name]
