@@ -161,3 +161,4 @@ def test_labels_that_are_outputs_of_a_graph(labels: Any, tmp_path: Path) -> None
         found = compare(first, second, {"x": [1, 3, 2]})
         assert found.ok
         assert not [note for note in found.notes if "counterpart" in note]
+        assert len({entry.name for entry in found.outputs}) == len(found.outputs)

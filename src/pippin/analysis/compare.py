@@ -302,13 +302,15 @@ def _outputs(
         result.outputs.append(label)
     for name in first.outputs:
         pair = known.get(name)
+        if name == named and (label is not None or pair is None):
+            continue
         if pair is None and name in second.values:
             shapes = [list(trace.values[name].shape) for trace in (first, second) if name in trace.values]
             problem = f"shapes differ: {' and '.join(map(str, shapes))}"
             result.outputs.append(Difference(name, problem=problem))
             continue
         if pair is None:
-            missing += [name] if name != named else []
+            missing.append(name)
             continue
         other = pair.other(second.values)
         value = first.values[name]
