@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner, Result
+from onnx import TensorProto, helper
 
 import pippin
 from cases import fill, half, linear, lookup, normal
@@ -223,3 +225,30 @@ def test_scales_of_the_channels_of_a_deconvolution(groups: int) -> None:
     np.testing.assert_allclose(raw["convolution0/weights"] * scale + bias, found, rtol=1e-6, atol=1e-5)
     spread = kernel.max(axis=(0, 2, 3)) - kernel.min(axis=(0, 2, 3)) if groups == 1 else kernel.max() - kernel.min()
     assert (np.abs(found - kernel) <= (np.broadcast_to(spread, 6 // groups) / 255 * 0.51)[:, None, None]).all()
+
+
+@pytest.mark.parametrize("ending", ["npz", "safetensors"])
+def test_types_that_files_of_arrays_do_not_have(ending: str, tmp_path: Path) -> None:
+    kinds = {
+        TensorProto.BFLOAT16: ([1.5, -2.0, 0.25], np.float32),
+        TensorProto.FLOAT8E4M3FN: ([1.5, -2.0, 0.25], np.float32),
+        TensorProto.INT4: ([-8, 7, 1], np.int8),
+        TensorProto.UINT4: ([15, 0, 1], np.uint8),
+        TensorProto.FLOAT16: ([1.5, -2.0, 0.25], np.float16),
+    }
+    names = {kind: TensorProto.DataType.Name(kind) for kind in kinds}
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    tensors = [helper.make_tensor(names[kind], kind, [3], values) for kind, (values, _) in kinds.items()]
+    for name in names.values():
+        nodes.append(helper.make_node("Cast", [name], [f"{name}_float"], to=TensorProto.FLOAT))
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:], tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path = tmp_path / "net.onnx"
+    onnx.save(model, path)
+    assert run("dump", str(path), "-o", str(tmp_path / f"w.{ending}")).exit_code == 0
+    found = read(tmp_path / f"w.{ending}")
+    assert set(found) == set(names.values())
+    for kind, (values, dtype) in kinds.items():
+        assert found[names[kind]].dtype == dtype
+        assert found[names[kind]].tolist() == values

@@ -33,7 +33,8 @@ def weights(model: AnyModel, *, raw: bool = False) -> Arrays:
     """Every array of weights under "layer/field", one at a time: expanded to float32, or as the file stores them.
 
     Expanded: the shape in which the layer reads them. ``raw``: values as they lie, packed integers one byte each, with
-    name.scale, name.bias, name.table and name.bits beside them. ONNX models: every initializer by its name, as it is.
+    name.scale, name.bias, name.table and name.bits beside them. ONNX models: every initializer by its name, as it is;
+    float8 and bfloat16 as float32, integers of less than a byte as bytes.
     """
     if isinstance(model, OnnxModel):
         yield from _initializers(model)
@@ -54,6 +55,10 @@ def _initializers(model: OnnxModel) -> Arrays:
     folder = str(model.path.parent) if model.path is not None else ""
     for tensor in model.proto.graph.initializer:
         array = numpy_helper.to_array(tensor, base_dir=folder)
+        if array.dtype.kind == "V":
+            # types that files of arrays do not have, in the next that holds all of their values
+            wider = {"int": "int8", "uint": "uint8"}.get(array.dtype.name.rstrip("0123456789"), "float32")
+            array = array.astype(wider)
         if array.dtype.name in _TYPES:
             yield tensor.name, array
 
