@@ -44,6 +44,12 @@ def test_labels() -> None:
     ]  # fmt: skip
 
 
+def test_many_ports_of_one_name() -> None:
+    found = labels([port("x")] * 20_000)
+    assert found[:2] == ["x", "x_1"]
+    assert len(set(found)) == 20_000
+
+
 def test_ports_of_one_name_lose_nothing(tmp_path: Path) -> None:
     prepared = DEVICE.prepare(twins())
     want = {"y": [5, 7, 9], "y_1": [-3, -3, -3]}

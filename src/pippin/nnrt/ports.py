@@ -19,13 +19,15 @@ MAX_DIM = (1 << 31) - 1
 def labels(ports: Sequence[Port]) -> list[str]:
     """A name for each port, no two alike: its own, or its place without one; of equal ones the later get _1, _2, …"""
     own = {port.name for port in ports}
+    taken: set[str] = set()
+    counts: dict[str, int] = {}
     found: list[str] = []
     for place, port in enumerate(ports):
         name = label = port.name or str(place)
-        count = 0
-        while label in found or (label != port.name and label in own):
-            count += 1
-            label = f"{name}_{count}"
+        while label in taken or (label != port.name and label in own):
+            counts[name] = counts.get(name, 0) + 1
+            label = f"{name}_{counts[name]}"
+        taken.add(label)
         found.append(label)
     return found
 
