@@ -71,8 +71,8 @@ class GraphBuilder:
         self._nodes: list[Node] = []
         self._inputs: list[int] = []
         self._data: dict[int, NDArray[Any]] = {}
-        self._names: set[str] = set()
-        self._labels: set[str] = set()
+        self._names = _Names()
+        self._labels = _Names()
         self._lowerer = Lowerer(self._tensors, name=name)
 
     # -- tensors -----------------------------------------------------------------------------------------------------
@@ -111,14 +111,14 @@ class GraphBuilder:
     def _tensor(self, name: str, dtype: Any, dims: Sequence[int], format: Format, quant: Quant) -> Ref:
         params = [quant] if isinstance(quant, QuantParam) else list(quant)
         tensor = Tensor(
-            _unique(name, self._names), _data_type(dtype), [int(dim) for dim in dims], format, quantParams=params
+            self._names.unique(name), _data_type(dtype), [int(dim) for dim in dims], format, quantParams=params
         )
         self._tensors.append(tensor)
         return Ref(len(self._tensors) - 1, tensor)
 
     def reserve(self, names: Iterable[str]) -> None:
         """Keeps names for the outputs: no other tensor gets them."""
-        self._names.update(names)
+        self._names.taken.update(names)
 
     def is_given(self, ref: Ref) -> bool:
         """Whether a tensor is an input or a constant: no node makes it."""
@@ -164,7 +164,7 @@ class GraphBuilder:
         """
         refs = [item if isinstance(item, Ref) else self.constant(item) for item in inputs]
         kind = type(attributes).__name__
-        label = _unique(name or f"{kind}:{len(self._nodes)}", self._labels)
+        label = self._labels.unique(name or f"{kind}:{len(self._nodes)}")
         first = len(self._tensors)
         layout = format if format is not None else self._format(refs)
         made = [self._tensor(name or kind.lower(), DataType.FLOAT32, (), layout, quant) for _ in range(outputs)]
@@ -231,14 +231,21 @@ class GraphBuilder:
         return Model(allTensors=self._tensors)
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    """``name``, or with a number behind it where it is taken."""
-    candidate, count = name, 0
-    while candidate in taken:
-        count += 1
-        candidate = f"{name}_{count}"
-    taken.add(candidate)
-    return candidate
+class _Names:
+    """Names, of which none is given out twice."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+        self._counts: dict[str, int] = {}
+
+    def unique(self, name: str) -> str:
+        """``name``, or with a number behind it where it is taken."""
+        candidate = name
+        while candidate in self.taken:
+            self._counts[name] = self._counts.get(name, 0) + 1
+            candidate = f"{name}_{self._counts[name]}"
+        self.taken.add(candidate)
+        return candidate
 
 
 def _data_type(dtype: Any) -> DataType:
