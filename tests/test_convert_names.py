@@ -146,3 +146,31 @@ def test_the_proof_takes_any_of_the_likeliest_labels() -> None:
         assert verify._label(model, {"label": np.array([label], object)}, wanted, 1e-4).ok == ok
     nothing = {"scores": np.array([np.nan, 0.5, 0.5])}
     assert not verify._label(model, {"label": np.array(["b"], object)}, nothing, 1e-4).ok
+
+
+def test_what_fails_leaves_a_file_and_its_weights_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pippin import files
+    from pippin.errors import WriteError
+
+    def model(seed: int) -> bytes:
+        params = {"inputChannels": 40, "outputChannels": 40, "weights": normal(40, 40, seed=seed)}
+        message = network([("innerProduct", params, ["x"], ["y"])], {"x": [40]}, ["y"], exact=False, version=1)
+        return bytes(message.SerializeToString())
+
+    target, x = tmp_path / "out.onnx", normal(40)
+    pippin.to_onnx(model(1), target, weights="beside")
+    before = pippin.load(target).predict({"x": x})["y"]
+
+    usual = files.write
+
+    def full(path: Path, pieces: Any) -> None:
+        if str(path).endswith(".onnx"):
+            raise WriteError("cannot be written: No space left on device", where=str(path))
+        usual(path, pieces)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write", full)
+        with pytest.raises(WriteError):
+            pippin.to_onnx(model(2), target, weights="beside")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.onnx", "out.onnx.data"]
+    np.testing.assert_array_equal(pippin.load(target).predict({"x": x})["y"], before)

@@ -72,12 +72,17 @@ def save(
             info.type.denotation = note.denotation
     for name, value in (defaults or {}).items():
         proto.graph.initializer.append(numpy_helper.from_array(value, name))
-    path = None
-    if written.weights:
-        path = Path(f"{os.fspath(target)}.data")
-        _place(proto, written.weights, path.name)
-        files.write(path, _pieces(written.weights))
-    files.write(target, [proto.SerializeToString()])
+    if not written.weights:
+        files.write(target, [proto.SerializeToString()])
+        return None
+    path = Path(f"{os.fspath(target)}.data")
+    _place(proto, written.weights, path.name)
+    # both lie on the disk before one of them takes its place: an old file beside new weights would answer wrongly
+    with files.atomic(path) as file:
+        for piece in _pieces(written.weights):
+            file.write(piece)
+        file.flush()
+        files.write(target, [proto.SerializeToString()])
     return path
 
 
