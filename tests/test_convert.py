@@ -91,7 +91,7 @@ def smaller(model: Any, height: int, width: int) -> Any:
 
 
 @needs_shared
-@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", REAL, ids=[path.stem for path in REAL])
 def test_real_models(path: Path, target: Path) -> None:
     if path.stem in CUSTOM:
         with pytest.raises(pippin.UnsupportedError, match="no function is registered for the custom layer"):
