@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,19 @@ def models(draw: st.DrawFn) -> Model:
     return one_node(attributes, inputs, outputs)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quiet() -> Iterator[None]:
+    """Thousands of refusals are not told; the level is put back for the tests of other files."""
+    log = logging.getLogger("pippin")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    yield
+    log.setLevel(before)
+
+
 @given(models())
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_node_is_a_code_and_then_runs_or_fails(model: Model) -> None:
-    logging.getLogger("pippin").setLevel(logging.CRITICAL)
     code, flags = DEVICE.GetSupportedOperation(model)
     assert (code, len(flags)) == (ReturnCode.SUCCESS, 1)
     code, ready = DEVICE.PrepareModel(model, ModelConfig())
@@ -109,7 +119,6 @@ lists = st.lists(anything, max_size=4)
 @given(st.data())
 @settings(max_examples=300, deadline=None)
 def test_any_numbers_in_any_field_are_a_code(data: st.DataObject) -> None:
-    logging.getLogger("pippin").setLevel(logging.CRITICAL)
     model = add_model()
     targets: list[tuple[Any, str, st.SearchStrategy[Any]]] = [
         *((model, name, lists) for name in ("inputIndex", "outputIndex")),
