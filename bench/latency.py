@@ -60,13 +60,11 @@ def together(folder: Path, name: str, options: argparse.Namespace) -> Times:
     The threads of both wait alike: those of the engine's default go on spinning into the other's turn, and cost it a
     core.
     """
-    import onnxruntime
-
-    from pippin.runtime.session import waiting
+    from pippin.runtime.session import WAITING
 
     clock = time.process_time if options.cpu else time.perf_counter
     calls = {
-        "ort": ort(folder, name, options.threads, waiting(onnxruntime.__version__)),
+        "ort": ort(folder, name, options.threads, WAITING),
         "ours": ENGINES["ours"](folder, name, options.threads),
     }
     wanted = np.load(folder / f"{name}.npz")["y"]

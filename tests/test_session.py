@@ -21,7 +21,7 @@ from pippin.errors import RunError
 from pippin.graph.builder import Builder
 from pippin.graph.write import write
 from pippin.runtime import backing
-from pippin.runtime.session import SPINNING, Session, waiting
+from pippin.runtime.session import SPINNING, Session
 
 linux = pytest.mark.skipif(not backing.MAPS.exists(), reason="needs /proc to see what is mapped")
 
@@ -238,19 +238,6 @@ def test_what_cannot_be_prepared_is_our_error() -> None:
     y.node.op = "Rectify"
     with pytest.raises(RunError, match="cannot be prepared"):
         Session(write(g.graph))
-
-
-@pytest.mark.parametrize(
-    ("version", "key"),
-    [
-        ("1.22.0", "session.force_spinning_stop"),
-        ("1.26.0", "session.intra_op.spin_duration_us"),
-        ("1.32.0.dev20260101", "session.intra_op.spin_duration_us"),
-        ("2.0.1", "session.intra_op.spin_duration_us"),
-    ],
-)
-def test_threads_do_not_spin_for_long(version: str, key: str) -> None:
-    assert list(waiting(version)) == [key]
 
 
 def busy(options: dict[str, str]) -> list[float]:

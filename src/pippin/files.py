@@ -29,7 +29,7 @@ def read(path: str | os.PathLike[str]) -> memoryview:
         if size > _memory():
             raise ReadError(
                 f"the file has {size:,} bytes, more than the memory of this machine",
-                hint="is it what it should be? a map of it may do (mmap=True)",
+                hint="is it the file that it should be?",
             )
         if size < LARGE:
             return memoryview(file.readall())

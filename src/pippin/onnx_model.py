@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from .coreml import sizes
-from .coreml.features import Feature, Flexibility, ImageInput, items, to_picture
+from .coreml.features import Feature, Flexibility, ImageInput, items
+from .coreml.pictures import to_picture
 from .errors import InputError, PippinError, ReadError, UnsupportedError
 from .runtime import limits
 

@@ -154,7 +154,7 @@ def picture(path: str, entry: Entry) -> Any:
     """
     import numpy as np
 
-    from ..coreml.features import converted, open_picture, place
+    from ..coreml.pictures import converted, open_picture, place
 
     rank, channels = len(entry.shape), entry.shape[1] if entry.planes else entry.shape[-1]
     if rank != 4 or entry.shape[0] not in (1, -1) or channels not in (1, 3):

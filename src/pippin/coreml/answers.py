@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckError
-from .features import Feature, to_integers, to_picture
+from .features import Feature, to_integers
+from .pictures import to_picture
 
 if TYPE_CHECKING:
     from .model import Model

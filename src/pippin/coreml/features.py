@@ -5,16 +5,14 @@ Sources: FeatureTypes of the format; NeuralNetworkMultiArrayShapeMapping and Neu
 
 from __future__ import annotations
 
-import io
 import math
 import operator
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckError, InputError
+from .pictures import converted, open_picture, place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 ARRAY_DTYPES = {65552: "float16", 65568: "float32", 65600: "float64", 131080: "int8", 131104: "int32"}
 COLORS = {10: "GRAYSCALE", 20: "RGB", 30: "BGR", 40: "GRAYSCALE_FLOAT16"}
-_ORIENTATION = 0x0112
-"""The EXIF tag that says how a camera was held."""
 _KINDS = {
     "int64Type": "int64",
     "doubleType": "double",
@@ -390,113 +386,6 @@ def _transposed_picture(value: Any, gray: bool) -> str:
     if value.dtype.kind == "b":
         return "levels are 0 to 255: array * 255.0"
     return "convert it to gray first" if gray and value.ndim == 3 else ""
-
-
-def place(name: str, value: Any) -> str:
-    """Where a picture belongs, and which file it is, as messages say it: one of thousands may be wrong."""
-    file = f", {os.fspath(value)}" if isinstance(value, (str, os.PathLike)) else ""
-    return f"input {name!r}{file}"
-
-
-def open_picture(value: Any, where: str, look: Callable[[tuple[int, ...]], Any] | None = None) -> Any:
-    """``value`` as a PIL image: an image itself, a path or a binary file object.
-
-    A picture from a file is turned as its EXIF orientation says, as people see it. ``look`` may refuse its size, before
-    its pixels are decoded.
-    """
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    if isinstance(value, Image.Image):
-        if look is not None:
-            look(value.size)
-        return value
-    if isinstance(value, (bytes, int, float, Mapping, Sequence)) and not isinstance(value, str):
-        raise InputError(
-            f"a picture is wanted: a PIL image, a path or an array, got {type(value).__name__}", where=where
-        )
-    try:
-        picture: Any = Image.open(_piped(value))
-        if look is not None:
-            _early(picture, look)
-        picture.load()
-        turned = picture.getexif().get(_ORIENTATION, 1) in range(2, 9)
-    except InputError:
-        raise
-    except Image.DecompressionBombError:
-        limit = 2 * (Image.MAX_IMAGE_PIXELS or 0)
-        raise InputError(f"the picture is too large: it has more than {limit:,} pixels", where=where) from None
-    except UnidentifiedImageError:
-        raise InputError("the picture cannot be read: the file is none, or of an unknown kind", where=where) from None
-    except (OSError, ValueError, SyntaxError, AttributeError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"the picture cannot be read: {reason}", where=where) from None
-    if turned:
-        picture = ImageOps.exif_transpose(picture)
-    if look is not None:
-        look(picture.size)
-    return picture
-
-
-def _piped(value: Any) -> Any:
-    """What a pipe holds, which Pillow may look for under another name; anything else as it is."""
-    if not isinstance(value, (str, os.PathLike)) or not Path(value).is_fifo():
-        return value
-    return io.BytesIO(Path(value).read_bytes())
-
-
-def _early(picture: Any, look: Callable[[tuple[int, ...]], Any]) -> None:
-    """Lets ``look`` refuse a picture that fits neither as it is nor turned."""
-    try:
-        look(picture.size)
-    except InputError:
-        try:
-            look(picture.size[::-1])
-        except InputError:
-            picture.close()
-        else:
-            return
-        raise
-
-
-def converted(picture: Any, mode: str, where: str) -> Any:
-    """A PIL image in another mode. 16-bit levels become 8-bit ones; what is transparent keeps its colour."""
-    import numpy as np
-    from PIL import Image
-
-    if picture.mode.startswith("I;16"):
-        levels = np.asarray(picture, np.uint32)
-        picture = Image.fromarray(((levels * 255 + 32767) // 65535).astype(np.uint8))
-    elif picture.mode in ("I", "F") and not all(0 <= level <= 255 for level in picture.getextrema()):
-        raise InputError(
-            f"a picture of mode {picture.mode} must have levels from 0 to 255, got {picture.getextrema()}", where=where
-        )
-    try:
-        return picture.convert(mode)
-    except ValueError as error:
-        raise InputError(f"a picture of mode {picture.mode} cannot be used: {error}", where=where) from None
-
-
-def to_picture(blob: NDArray[np.float32], feature: Feature) -> Any:
-    """A PIL image of a blob […,C,H,W]: values are rounded and clipped to 0..255. GRAYSCALE_FLOAT16 keeps its values."""
-    import numpy as np
-    from PIL import Image
-
-    channels = 1 if feature.color in ("GRAYSCALE", "GRAYSCALE_FLOAT16") else 3
-    if blob.ndim < 3 or blob.shape[-3] != channels:
-        raise CheckError(
-            f"a {feature.color} picture needs a blob of {channels} channels, [..., {channels}, height, width],"
-            f" the network yields {list(blob.shape)}",
-            where=f"output {feature.name!r}",
-        )
-    pixels = blob.reshape(blob.shape[-3:]) if blob.size == math.prod(blob.shape[-3:]) else blob[(0,) * (blob.ndim - 3)]
-    if feature.color == "GRAYSCALE_FLOAT16":
-        return Image.fromarray(np.ascontiguousarray(pixels[0], np.float32), "F")
-    levels = np.clip(np.rint(np.nan_to_num(pixels, nan=0.0)), 0, 255).astype(np.uint8)
-    if feature.color == "GRAYSCALE":
-        return Image.fromarray(np.ascontiguousarray(levels[0]))
-    if feature.color == "BGR":
-        levels = levels[::-1]
-    return Image.fromarray(np.ascontiguousarray(levels.transpose(1, 2, 0)))
 
 
 def to_integers(values: NDArray[np.float32], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -24,8 +24,9 @@ log = logging.getLogger("pippin")
 SLOWER = ("SkipLayerNormFusion",)
 """Optimisers of the engine that make networks slower: the fused kernel takes six times as long as what it fuses (170
 against 27 microseconds for 128 rows of 256), since it alone is not vectorised."""
-SPIN = 200
-"""Microseconds for which a thread of a session's own pool waits busily for more work, before it sleeps."""
+WAITING = {"session.intra_op.spin_duration_us": "200"}
+"""Options of a session whose threads soon stop waiting busily, so that several sessions do not fight for cores. A short
+time is better than none: the next run, or the next operator, finds them awake."""
 SPINNING = {"session.intra_op.spin_duration_us": "-1", "session.force_spinning_stop": "0"}
 """Options of a session whose threads go on waiting busily for long, as the engine's default is."""
 LOG_SEVERITY = 4
@@ -72,7 +73,7 @@ class Session:
 
         settings = ort.SessionOptions()
         settings.log_severity_level = LOG_SEVERITY
-        for key, value in (waiting(ort.__version__) | options).items():
+        for key, value in (WAITING | options).items():
             settings.add_session_config_entry(key, value)
         if profile is not None:
             settings.enable_profiling = True
@@ -133,18 +134,6 @@ class Session:
             raise
         finally:
             timer.cancel()
-
-
-def waiting(version: str) -> dict[str, str]:
-    """Options of a pool whose threads soon stop spinning, so that several sessions do not fight for cores.
-
-    A short time is better than none: the next run, or the next operator, finds them awake. Engines before 1.26 know
-    only to stop them when a run ends.
-    """
-    release = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    return (
-        {"session.intra_op.spin_duration_us": str(SPIN)} if release >= (1, 26) else {"session.force_spinning_stop": "1"}
-    )
 
 
 def _create(written: Written, settings: Any, providers: Sequence[Any], placed: Collection[str] = ()) -> Any:

@@ -293,7 +293,7 @@ def output_to_image(
     def expect(answer: Any) -> Any:
         import numpy as np
 
-        from ..features import to_picture
+        from ..pictures import to_picture
 
         if name not in answer:
             return answer
