@@ -136,6 +136,14 @@ def test_resizing_after_any_transposition(mode: int, shape: tuple[int, ...], bet
         np.testing.assert_allclose(found, wanted, atol=1e-5, err_msg=f"{order}, {size}")
 
 
+def test_a_transposition_far_in_front_counts_and_is_found_at_once() -> None:
+    layers: list[Any] = [("transpose", {"axes": resize.ROTATED}, ["x"], ["b0"])]
+    layers += [("add", {}, [f"b{index}", f"b{index}"], [f"b{index + 1}"]) for index in range(80)]
+    layers.append(("resizeBilinear", {"targetSize": (8, 8), "mode": {"samplingMethod": 2}}, ["b80"], ["y"]))
+    model = pippin.load(network(layers, {"x": (2, 3, 4, 5)}, ["y"]).SerializeToString())
+    assert [node.op for node in model.graph().nodes].count("Reshape") == 2
+
+
 def test_only_the_order_that_the_engine_lacks_is_kept_away() -> None:
     """A picture with channels last, the usual case, stays one Resize."""
     for order, count in (((0, 3, 1, 2), 0), (resize.ROTATED, 2)):

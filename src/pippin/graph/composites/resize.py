@@ -9,20 +9,8 @@ from ..builder import RESHAPES, Builder, Size
 from ..ir import Value
 
 THROUGH = (
-    "Cast",
-    "Add",
-    "Mul",
-    "Relu",
-    "LeakyRelu",
-    "Sigmoid",
-    "Tanh",
-    "Clip",
-    "Sub",
-    "Div",
-    "Max",
-    "Min",
-    "Neg",
-    "Abs",
+    *("Cast", "Add", "Sub", "Mul", "Div", "Max", "Min", "Neg", "Abs"),
+    *("Relu", "LeakyRelu", "Sigmoid", "Tanh", "Clip"),
 )
 """Operators that the engine brings a transposition past."""
 ROTATED = (0, 2, 3, 1)
@@ -58,12 +46,13 @@ def _turned(x: Value) -> bool:
 def _found(x: Value, wanted: Callable[[tuple[int, ...]], bool]) -> bool:
     """Whether ``wanted`` says yes to a transposition in front of x: to its order, () behind a change of shape."""
     stack: list[tuple[Value, tuple[int, ...]]] = [(x, (0, 1, 2, 3))]
-    left = 64
-    while stack and left:
-        (value, order), left = stack.pop(), left - 1
+    seen: set[tuple[int, tuple[int, ...]]] = set()
+    while stack:
+        value, order = stack.pop()
         node = value.node
-        if node is None:
+        if node is None or (id(value), order) in seen:
             continue
+        seen.add((id(value), order))
         if node.op in RESHAPES:
             order = ()
         elif node.op == "Transpose":
